@@ -52,6 +52,8 @@ def pair_rows(rounds, peers, scratch, notes):
                 "karst on": lambda: traced_pair(scratch, [], work, threads, 5_000_000, threads * 5_000_000),
                 f"karst --min-duration {THRESHOLD}": lambda: traced_pair(
                     scratch, ["--min-duration", THRESHOLD], work, threads, 5_000_000),
+                "karst --fibers=stack": lambda: traced_pair(
+                    scratch, ["--fibers=stack"], work, threads, 5_000_000, threads * 5_000_000),
                 "karst count": lambda: counted_pair(scratch, work, threads),
             }
             if threads < (os.cpu_count() or 1):

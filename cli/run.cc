@@ -70,7 +70,7 @@ struct RunOptions {
   bool view = false;
   bool off = false;
   bool prefault = false;
-  bool fibers = false;
+  std::string fibers;  // empty: not asked for
   std::vector<std::string> plugins;
   bool stats = false;
   bool no_source = false;
@@ -94,6 +94,9 @@ struct RunOptions {
   ProgramOptions program;
 };
 
+constexpr const char* kFibersOfBoost = "boost";
+constexpr const char* kFibersByStack = "stack";
+
 /// What tracing may cost where nobody chose the functions, nor another budget.
 
 /// Entries for KARST_OPTIONS.
@@ -103,6 +106,7 @@ std::vector<std::string> runtime_options(const RunOptions& options) {
   if (options.budget && *options.budget != kNoBudget) entries.push_back("budget=" + *options.budget);
   if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
   if (options.clock) entries.push_back("clock=" + *options.clock);
+  if (options.fibers == kFibersByStack) entries.emplace_back("stacks=1");
   for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
   for (const std::string& rule : options.values.arguments) entries.push_back("args=" + rule);
   for (const std::string& pattern : options.values.returned) entries.push_back("returns=" + pattern);
@@ -225,7 +229,7 @@ bool asks_for_calls(const RunOptions& options) {
   return !options.system.empty() || !options.probes.empty() || !options.triggers.empty() ||
          !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
          !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
-         options.fibers || !options.plugins.empty() || options.signal || options.file || options.on_crash ||
+         !options.fibers.empty() || !options.plugins.empty() || options.signal || options.file || options.on_crash ||
          !program.functions.empty() || !program.not_functions.empty() || !program.no_trace.empty() ||
          !program.only.empty() || !program.libraries.empty();
 }
@@ -276,6 +280,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.kept_memory && !is_size(*options.kept_memory))
     return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
                        "run");
+  if (!options.fibers.empty() && options.fibers != kFibersOfBoost && options.fibers != kFibersByStack)
+    return usage_error("--fibers=" + options.fibers + ": boost or stack is needed", "run");
+  if (options.fibers == kFibersByStack && options.prefault)
+    return usage_error("--fibers=stack and --prefault do not go together: to find a stack takes system calls", "run");
   if (options.file && (options.file->empty() || options.file->size() > 191))
     return usage_error("--file: a name of 1 to 191 bytes is needed", "run");
   collect::LaunchOptions launch;
@@ -299,7 +307,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const std::uint32_t asked_samples = options.sample.value_or(0);
   if ((!launch.companions.empty() || asked_samples != 0 || !launch.plain.probes.empty()) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
-  if (options.fibers) {
+  if (options.fibers == kFibersOfBoost) {
     auto library = find_library("libkarst-contexts.so.0");
     if (!library) return fail(library.error());
     launch.companions.push_back(std::move(*library));
@@ -467,9 +475,10 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                     "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
         .type_name("CLOCK");
     command.add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
-    command.add_flag("--fibers", options->fibers,
+    command.add_flag(std::string("--fibers{") + kFibersOfBoost + "}", options->fibers,
                      "Show fibers of Boost.Context and Boost.Fiber each in a lane of its own, if the program has "
-                     "libboost_context as a shared library and does not say itself what its fibers are");
+                     "libboost_context as a shared library and does not say itself what its fibers are; "
+                     "--fibers=stack: all stacks that the program switches to, found by the stack pointer");
     command.add_flag("--prefault", options->prefault,
                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
     command.add_flag("--stats", options->stats,

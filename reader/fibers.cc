@@ -121,6 +121,7 @@ class Splitter {
         if (const auto at = names_by_fiber_.find(run.fiber);
             run.name == FiberRun::kNoName && at != names_by_fiber_.end())
           run.name = at->second;
+    end_handed_on(runs);
     lanes_.threads.resize(blocks_.size());
     lanes_.streams.reserve(2 * blocks_.size());
     lost_ = lost_times(process_, blocks_);
@@ -153,6 +154,46 @@ class Splitter {
     std::uint64_t sequence = 0;  // of the next block
     bool whole = false;          // all since the fiber's start is known
   };
+
+  /// When the last event of a run came; its begin if it has none.
+  std::uint64_t last_event_of(std::size_t thread, const FiberRun& run) const {
+    const std::span<const BlockView> blocks = blocks_[thread];
+    for (std::size_t block = std::min(run.end.block + 1, blocks.size()); block-- > run.begin.block;) {
+      const BlockView& view = blocks[block];
+      const std::size_t first = block == run.begin.block ? run.begin.word : 0;
+      std::size_t word = block == run.end.block ? std::min(run.end.word, view.events.size()) : view.events.size();
+      while (word-- > first) {
+        const Event event = __atomic_load_n(&view.events[word], __ATOMIC_RELAXED);
+        if (event != 0 && format::event_has_time(event)) return format::event_ticks(event, view.ticks);
+      }
+    }
+    return run.begin_ticks;
+  }
+
+  /// A thread may leave a fiber without an event of its own, and tell of it late or never. It has left by the time at
+  /// which another thread enters the fiber, if it had no event of it since.
+  void end_handed_on(std::vector<FiberRuns>& runs) const {
+    struct Run {
+      FiberRun* run;
+      std::size_t thread;
+    };
+    std::vector<Run> all;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      for (FiberRun& run : runs[i].runs)
+        if (run.fiber != 0) all.push_back({&run, i});
+    std::stable_sort(all.begin(), all.end(), [](const Run& a, const Run& b) {
+      return std::tie(a.run->fiber, a.run->begin_ticks) < std::tie(b.run->fiber, b.run->begin_ticks);
+    });
+    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+      FiberRun& run = *all[i].run;
+      const FiberRun& next = *all[i + 1].run;
+      if (next.fiber != run.fiber || all[i + 1].thread == all[i].thread || !next.entered) continue;
+      if (run.left && run.end_ticks <= next.begin_ticks) continue;
+      if (last_event_of(all[i].thread, run) > next.begin_ticks) continue;
+      run.end_ticks = std::min(run.end_ticks, next.begin_ticks);
+      run.left = true;
+    }
+  }
 
   bool find_suspended() {
     for (const Function& function : process_.functions) {

@@ -9,7 +9,6 @@
 #include "format/trace.h"
 #include "runtime/clock/clock.h"
 #include "runtime/hooks/hooks.h"
-#include "runtime/hooks/instrument.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/state.h"
 #include "runtime/system/memory.h"
@@ -120,7 +119,7 @@ void measure_event_cost() {
 }
 
 void publish_call_cost() {
-  const Hook enter = load(karst_calls_enter);
+  const Hook enter = recording_hook();
   std::uint64_t ticks = 0, inside = 0;
   if (enter == karst_hook_trace) {
     ticks = g_ticks;
@@ -136,7 +135,7 @@ void publish_call_cost() {
 }
 
 std::uint64_t cost_of_event() {
-  const Hook enter = load(karst_calls_enter);
+  const Hook enter = recording_hook();
   if (g_cost == 0) {
     const std::uint64_t per_us = ticks_per_us(g_arena.header());
     if (per_us == 0) return kNotMeasured;

@@ -3,6 +3,7 @@
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/thread.h"
@@ -14,10 +15,18 @@ namespace karst::runtime {
 namespace {
 
 // While tracing is off there is nobody whose calls a jump could end, and what was recorded before is worth keeping. The
-// assembly that writes marks knows the TSC alone, finds its thread by the thread-local pointer, and watches no calls.
+// assembly that writes marks knows the TSC alone, finds its thread by the thread-local pointer, watches no calls and
+// finds no stacks.
 bool marks_are_slow() {
   return recording_has_stopped() || is_counting() || threads_are_found_by_tid() || load(karst_clock_on) != 0 ||
-         !is_switched_on() || is_watching();
+         !is_switched_on() || is_watching() || stacks_are_found();
+}
+
+void set_recording_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
+  if (stacks_are_found())
+    set_hooks_behind_stacks(enter, exit, watched_enter, watched_exit);
+  else
+    set_hooks(enter, exit, watched_enter, watched_exit);
 }
 
 }  // namespace
@@ -42,11 +51,12 @@ void choose_hooks() {
   } else if (threads_are_found_by_tid()) {
     set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
   } else if (load(karst_clock_on) != 0) {
-    set_hooks(karst_hook_trace_clock, karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock,
-              karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
+    set_recording_hooks(karst_hook_trace_clock,
+                        karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock,
+                        karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
   } else {
-    set_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace, karst_hook_watch_enter,
-              karst_hook_watch_exit);
+    set_recording_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace,
+                        karst_hook_watch_enter, karst_hook_watch_exit);
   }
 }
 

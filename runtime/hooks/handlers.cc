@@ -7,6 +7,7 @@
 #include "arch/x86_64/vectors.h"
 #include "format/session.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
@@ -240,6 +241,7 @@ bool is_handled(std::uint32_t function) {
 }
 
 extern "C" void karst_call_handlers(const SavedRegisters* saved) {
+  find_stack(saved);
   const auto low_bits = static_cast<std::uint32_t>(saved->event_low_bits);
   const std::uint32_t id = low_bits & KARST_EVENT_ID_MASK;
   Calling calling{saved, 0, (low_bits & KARST_EVENT_EXIT_BIT) != 0};

@@ -100,5 +100,9 @@ class Trampolines {
 void set_hooks(Hook enter, Hook exit);
 /// The same, with those of watched functions.
 void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit);
+/// The same, with those that find stacks before them (stacks.h).
+void set_hooks_behind_stacks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit);
+/// What records an enter in force.
+Hook recording_hook();
 
 }  // namespace karst::runtime

@@ -20,6 +20,12 @@ void note_own_stack(std::uint64_t size);
 /// called.
 std::uint64_t stack_size_of(const void* attributes);
 
+struct StackBounds {
+  std::uintptr_t low, top;  ///< 0: not known
+};
+/// All that may be of the stack that the calling thread was started with. Any context.
+StackBounds own_stack();
+
 /// How many of the `size` bytes at `address` are such memory: all up to there may be read. `stack`: where the frame of
 /// the function that called begins. Any context.
 std::uint32_t steady_bytes(std::uintptr_t address, std::uint32_t size, std::uintptr_t stack);

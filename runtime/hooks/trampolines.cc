@@ -7,6 +7,7 @@
 #include "format/event.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/watch.h"
@@ -16,6 +17,17 @@
 #endif
 
 namespace karst::runtime {
+
+extern "C" {
+// Where the hooks that find stacks go on.
+__attribute__((visibility("hidden"))) Hook karst_behind_stack_enter;
+__attribute__((visibility("hidden"))) Hook karst_behind_stack_exit;
+__attribute__((visibility("hidden"))) Hook karst_behind_stack_watched_enter;
+__attribute__((visibility("hidden"))) Hook karst_behind_stack_watched_exit;
+__attribute__((visibility("hidden"))) Hook karst_behind_stack_watched_enter_deeper;
+__attribute__((visibility("hidden"))) Hook karst_behind_stack_watched_exit_deeper;
+}
+
 namespace {
 
 struct Slots {
@@ -58,6 +70,8 @@ Hook deeper(Hook watched) {
   if (watched == karst_hook_watch_enter_clock) return karst_hook_watch_enter_clock_deeper;
   if (watched == karst_hook_watch_exit) return karst_hook_watch_exit_deeper;
   if (watched == karst_hook_watch_exit_clock) return karst_hook_watch_exit_clock_deeper;
+  if (watched == karst_hook_stack_watched_enter) return karst_hook_stack_watched_enter_deeper;
+  if (watched == karst_hook_stack_watched_exit) return karst_hook_stack_watched_exit_deeper;
   return watched;
 }
 
@@ -188,6 +202,22 @@ void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
   store(karst_calls_exit, is_watching() ? karst_hook_divide_exit : exit);
   const std::uint32_t count = load(g_region_count);
   for (std::uint32_t i = 0; i < count; ++i) fill(*g_regions[i]);
+}
+
+void set_hooks_behind_stacks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
+  store(karst_behind_stack_enter, enter);
+  store(karst_behind_stack_exit, exit);
+  store(karst_behind_stack_watched_enter, watched_enter);
+  store(karst_behind_stack_watched_exit, watched_exit);
+  store(karst_behind_stack_watched_enter_deeper, deeper(watched_enter));
+  store(karst_behind_stack_watched_exit_deeper, deeper(watched_exit));
+  set_hooks(karst_hook_stack_enter, karst_hook_stack_exit, karst_hook_stack_watched_enter,
+            karst_hook_stack_watched_exit);
+}
+
+Hook recording_hook() {
+  const Hook enter = load(karst_calls_enter);
+  return enter == karst_hook_stack_enter ? load(karst_behind_stack_enter) : enter;
 }
 
 }  // namespace karst::runtime

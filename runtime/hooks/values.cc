@@ -10,6 +10,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/maintenance/switches.h"
@@ -366,6 +367,7 @@ namespace {
 
 /// `alone`: the call's event is not to be recorded. True: it was.
 bool record_values(const SavedRegisters* saved, bool alone) {
+  find_stack(saved);
   const auto low_bits = static_cast<std::uint32_t>(saved->event_low_bits);
   const std::uint32_t id = low_bits & KARST_EVENT_ID_MASK;
   const bool returns = (low_bits & KARST_EVENT_EXIT_BIT) != 0;

@@ -24,6 +24,7 @@
 #include "runtime/hooks/loader_events.h"
 #include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/values.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/process/fork.h"
@@ -147,6 +148,10 @@ void choose_variants(ArenaHeader& h, const Options& options) {
       Message().text("clock=thread ignored: under prefault=1 hooks may not make the system calls that wake it");
     else if (options.clock.period_ns != 0)
       start_clock_thread(options.clock);
+    if (options.stacks && options.prefault)
+      Message().text("stacks ignored: under prefault=1 hooks may not make the system calls that find them");
+    else if (options.stacks && !prepare_stacks())
+      Message().text("stacks ignored: there is not enough memory");
   }
   choose_hooks();
 }

@@ -32,7 +32,7 @@ void apply(Options& options, char* entry) {
           .text(" ignored: a size from 64K to 64G is needed, like 256M");
   } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") ||
              equal(entry, "follow") || equal(entry, "control") || equal(entry, "on-crash") || equal(entry, "empty") ||
-             equal(entry, "probes") || equal(entry, "detours")) {
+             equal(entry, "probes") || equal(entry, "detours") || equal(entry, "stacks")) {
     bool& target = equal(entry, "on-crash") ? options.on_crash
                    : entry[0] == 'o'        ? options.off
                    : equal(entry, "count")  ? options.count
@@ -40,6 +40,7 @@ void apply(Options& options, char* entry) {
                    : entry[0] == 'd'        ? options.detours
                    : entry[0] == 'e'        ? options.empty
                    : equal(entry, "probes") ? options.probes
+                   : equal(entry, "stacks") ? options.stacks
                    : entry[0] == 'p'        ? options.prefault
                    : entry[0] == 'f'        ? options.follow
                                             : options.stats;
@@ -120,7 +121,7 @@ void apply(Options& options, char* entry) {
         .text(entry, length(entry))
         .text(
             " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget, kept-memory, "
-            "file, core, on-crash, patch, probes, detours, empty; "
+            "file, core, on-crash, patch, probes, detours, empty, stacks; "
             "under `karst "
             "run` functions, "
             "not-functions, "

@@ -92,13 +92,13 @@ TEST_F(Pictures, ZerosThatWereNotKeptAreThereAgain) {
 TEST_F(Pictures, OfHostileBytesNeverAreLargerThanTheyMayBe) {
   std::mt19937 random(3);
   for (int i = 0; i < 20000; ++i) {
-    PictureHead head{random() % 4,
+    PictureHead head{static_cast<std::uint32_t>(random() % 4),
                      static_cast<std::uint16_t>(random() % 200 * (random() % 2 != 0 ? 4 : 1)),
                      static_cast<std::uint16_t>(random() % 200),
                      static_cast<std::uint8_t>(random() % 7),
                      static_cast<std::uint8_t>(random() % 7),
                      static_cast<std::uint16_t>(random())};
-    if (random() % 4 == 0) head = {random() % 4, 8, 8, 0, 1, 0};
+    if (random() % 4 == 0) head = {head.number, 8, 8, 0, 1, 0};
     note(head, std::string(random() % 2000, static_cast<char>(random())));
     raw(std::string(random() % 14, static_cast<char>(random())));
   }

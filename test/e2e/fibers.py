@@ -1,5 +1,6 @@
 """Fibers: programs that switch stacks themselves, in several threads, against what they log of it (fibers/random.cc)."""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -237,6 +238,184 @@ class Fibers(TortureTest):
             self.assertIn(plain(note["in"]), (function, ""))
 
 
+def stacks(level="-O2", compiler="karst-g++"):
+    name = f"fibers_stacks_{compiler}{level}"
+    return build(name, "fibers/stacks.cc", "-std=c++20", "-pthread", level, *INCLUDE, compiler=str(BIN / compiler))
+
+
+IN_FIBERS = r"::(body|gives_up|outer|middle|guarded|throws|large|taken|deeper|waits|leaf|handled)\("
+LOGGED = ("--functions", IN_FIBERS.replace("(body", "(work|resume|body"))
+
+
+class ByTheStackPointer(TortureTest):
+    """Nothing says what a fiber is: karst run --fibers=stack finds them (fibers/stacks.cc)."""
+
+    def check(self, program, *arguments, options=()):
+        run = self.run_traced(program, *arguments, options=(*LOGGED, "--fibers=stack", *options))
+        *lines, handled = run.out.splitlines()
+        log, name = [], None
+        for line in lines:
+            if line.startswith("# "):
+                log.append((line[2:], []))
+            else:
+                log[-1][1].append(line)
+        self.assert_whole(run.trace)
+        tree = told(run.trace)
+        for name, calls in log:
+            if name.startswith("worker"):
+                self.assert_same([re.sub(r"\[fiber fiber \d+\]", "[fiber]", line) for line in tree[name]], calls, name)
+        # Nobody knows which is which.
+        found = sorted(calls for name, calls in tree.items() if name.startswith("fiber "))
+        expected = sorted(calls for name, calls in log if name == "fiber")
+        self.assertEqual(len(found), len(expected))
+        for calls in expected:  # the nearest one, where none is the same
+            if calls in found:
+                found.remove(calls)
+            else:
+                self.assert_same(max(found, key=lambda f: len(os.path.commonprefix([f, calls]))), calls, "a fiber")
+        self.assertEqual(run.trace.counts.get("(anonymous namespace)::handled()", 0), int(handled.split()[1]))
+        return run
+
+    def assert_same(self, found, expected, what):
+        """The first difference, as those of long lists take minutes to be made."""
+        for i, (a, b) in enumerate(zip(found, expected)):
+            self.assertEqual(a, b, f"{what}, line {i} behind {expected[max(0, i - 5):i]}")
+        self.assertEqual(len(found), len(expected), what)
+
+    def test_on_stacks_of_all_kinds(self):
+        for kind in ("malloc:16384", "malloc:65536", "arena:16384", "arena:65536", "mmap:65536", "malloc:1000000"):
+            for level in ("-O0", "-O2"):
+                with self.subTest(kind=kind, level=level):
+                    self.check(stacks(level), 1, 20, 1, 200, kind)
+                    self.check(stacks(level), 2, 20, 1, 200, kind, "direct")
+                    self.check(stacks(level), 3, 20, 2, 200, kind)
+
+    def test_many(self):
+        for kind in ("malloc:16384", "arena:32768"):
+            with self.subTest(kind=kind):
+                self.check(stacks(), 4, 200, 2, 60, kind)
+                self.check(stacks(), 5, 200, 1, 60, kind, "direct")
+
+    def test_large_frames_are_no_fibers(self):
+        for level in ("-O0", "-O2"):
+            for kind in ("malloc:1200000", "mmap:1200000"):
+                with self.subTest(kind=kind, level=level):
+                    self.check(stacks(level), 6, 10, 2, 100, kind, "large")
+                    self.check(stacks(level), 7, 10, 1, 100, kind, "large", "direct")
+
+    def test_deep_recursion(self):
+        for kind in ("malloc:2000000", "mmap:2000000"):
+            with self.subTest(kind=kind):
+                self.check(stacks("-O0"), 8, 2, 1, 60, kind, "deep", "direct")
+
+    def test_under_signals(self):
+        for word in ("signals", "altstack"):
+            for threads in (1, 3):
+                with self.subTest(word=word, threads=threads):
+                    self.check(stacks(), 10, 20, threads, 1000, "malloc:65536", word)
+
+    def test_stacks_that_are_used_again(self):
+        for kind in ("malloc:32768", "mmap:65536"):
+            for level in ("-O0", "-O2"):
+                with self.subTest(kind=kind, level=level):
+                    self.check(stacks(level), 11, 10, 2, 50, kind, "reuse")
+                    self.check(stacks(level), 12, 10, 1, 50, kind, "reuse", "direct")
+
+    def silent(self, *arguments):
+        program = build("fibers_contexts_silent", "fibers/contexts.c", "-O1", *INCLUDE, "-DSILENT", compiler="karst-gcc")
+        return self.run_traced(program, *arguments, options=("--fibers=stack",)).trace
+
+    def test_stacks_of_makecontext(self):
+        trace = self.silent()
+        self.assert_whole(trace)
+        main = ["main"] + ["  runs", "    [fiber fiber 1]", "  runs", "    [fiber fiber 2]"] * 3
+        fiber = ["body"] + ["  yields", "    inner", "    [suspended]", "    inner"] * 2 + ["  inner"]
+        self.assertEqual(list(told(trace).values()), [main, fiber, fiber])
+
+    def test_stacks_in_a_forked_child(self):
+        trace = self.silent("fork")
+        self.assert_whole(trace)
+        child = trace.processes[1]
+        self.assertEqual([t["name"] for t in child["threads"]][1:], ["fiber 1", "fiber 2"])
+        lines = trace.tree("--marks", "--process", str(child["pid"]), "--thread", "fiber 1")
+        self.assertEqual(lines[1:], [
+            "body  [inherited]", "  child", "    inner", "  yields", "    inner", "    [suspended]", "    inner", "  inner"])
+
+    def test_stacks_while_tracing_is_off(self):
+        # What was open then is cut: which stack the thread went to was not seen.
+        tree = told(self.silent("off"), "--marks")
+        self.assertEqual(tree["fiber 1"][-3:], ["    inner", "    [suspended]  [cut]", "inner"])
+        self.assertEqual(tree["fiber 2"][-4:], ["    inner", "[suspended]", "inner", "inner"])
+
+    def test_without_it_nothing_is_found_and_the_program_is_the_same(self):
+        arguments = (21, 10, 1, 100, "malloc:65536")
+        found = self.run_traced(stacks(), *arguments, options=(*LOGGED, "--fibers=stack"))
+        self.assertTrue(any(t["fiber"] for t in found.trace.threads))
+        usual = self.run_traced(stacks(), *arguments, options=LOGGED)
+        alone = subprocess.run([stacks(), *map(str, arguments)], check=True, capture_output=True, text=True,
+                               timeout=support.TIMEOUT).stdout
+        self.assertEqual(found.out == alone, True)
+        self.assertEqual(usual.out == alone, True)
+        self.assertFalse(any(t["fiber"] for t in usual.trace.threads))
+
+    def test_wrong_words_are_refused(self):
+        for words, said in ((("--fibers=all",), "boost or stack is needed"),
+                            (("--fibers=stack", "--prefault"), "do not go together")):
+            done = subprocess.run([KARST, "run", *words, "true"], capture_output=True, text=True, timeout=support.TIMEOUT)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+    def test_threads_without_calls_of_their_own(self):
+        # Nothing tells when a thread leaves a fiber but that another one goes on with it.
+        run = self.run_traced(stacks(), 20, 20, 3, 200, "malloc:65536",
+                              options=("--functions", IN_FIBERS, "--fibers=stack"))
+        self.assert_whole(run.trace)
+        found = [calls for name, calls in told(run.trace).items() if name.startswith("fiber ")]
+        log = [part.splitlines() for part in run.out.split("# fiber\n")[1:]]
+        without = [[[line for line in calls if "[" not in line] for calls in lanes] for lanes in (found, log)]
+        last = next(i for i, line in enumerate(without[1][-1]) if line.startswith("# worker"))
+        without[1][-1] = without[1][-1][:last]
+        self.assertEqual(sorted(without[0]) == sorted(without[1]), True)
+
+    def test_with_other_hooks(self):
+        for options in (("--clock", "thread"), ("--slowest", "outer:5"), ("--min-duration", "1ns")):
+            with self.subTest(options=options):
+                self.check(stacks(), 13, 20, 1, 300, "malloc:65536", options=options)
+
+    def test_of_programs_that_no_wrapper_built(self):
+        for level in ("-O1", "-O2"):  # all that is logged has room for a jump
+            with self.subTest(level=level):
+                program = build("fibers_stacks_plain" + level, "fibers/stacks.cc", "-std=c++20", "-pthread", level,
+                                "-DKARST_NOTRACE=", *INCLUDE, compiler="g++")
+                self.check(program, 16, 20, 2, 200, "malloc:65536", options=("--min-instructions", "0", "--budget", "off"))
+
+    def test_by_calls_of_the_compilers(self):
+        program = build("fibers_stacks_calls", "fibers/stacks.cc", "-std=c++20", "-pthread", "-O1",
+                        "--karst-method=finstrument", *INCLUDE, compiler=str(BIN / "karst-g++"))
+        self.check(program, 17, 20, 2, 200, "malloc:65536")
+
+    def test_in_static_programs(self):
+        program = build("fibers_stacks_static", "fibers/stacks.cc", "-std=c++20", "-pthread", "-O1", "-static",
+                        *INCLUDE, compiler=str(BIN / "karst-g++"))
+        self.check(program, 18, 20, 2, 200, "malloc:65536")
+
+    def test_what_the_program_says_wins(self):
+        run = self.run_traced(program(), 19, 20, 3, 300, options=(*OWN, "--fibers=stack"))
+        log, _ = logged(run.out)
+        self.assert_whole(run.trace)
+        tree = told(run.trace)
+        for thread, lines in log.items():
+            self.assertEqual(tree.get(thread, []) == lines, True, thread)
+
+    def test_stacks_of_clang(self):
+        if not (BIN / "karst-clang++").exists():
+            self.skipTest("there is no karst-clang++")
+        for level in ("-O0", "-O2"):
+            with self.subTest(level=level):
+                self.check(stacks(level, "karst-clang++"), 14, 20, 2, 200, "malloc:65536")
+                self.check(stacks(level, "karst-clang++"), 15, 20, 1, 200, "malloc:32768", "direct")
+
+
 BOOST = ("-lboost_fiber", "-lboost_context")
 STEPS = ("--functions", "::step<", "--fibers")
 
@@ -252,12 +431,12 @@ class OfBoost(TortureTest):
     def program(self, name="fibers_boost", compiler="karst-g++", *flags):
         return build(name, "fibers/boost.cc", "-O1", "-pthread", *INCLUDE, *flags, *BOOST, compiler=compiler)
 
-    def check(self, trace, fibers=8):
+    def check(self, trace, fibers=8, waits_upward=(4, 3, 2, 1)):
         self.assert_whole(trace)
         lanes = {thread: [re.sub("[^ ]*step<.*", "step", line) for line in lines]
                  for thread, lines in told(trace).items() if "step<" in "".join(lines)}
         downward = [line for depth in range(4) for line in ("  " * depth + "step", "  " * (depth + 1) + "[suspended]")]
-        upward = ["  " * depth + "[suspended]" for depth in (4, 3, 2, 1)]
+        upward = ["  " * depth + "[suspended]" for depth in waits_upward]
         self.assertEqual(list(lanes.values()), [downward + upward] * fibers)
         # Each call said whose it is.
         whose = {}
@@ -281,6 +460,16 @@ class OfBoost(TortureTest):
         library = self.program("fibers_boost_plugin.so", "karst-g++", "-shared", "-fPIC")
         host = build("fibers_host", "fibers/host.c", "-O1", compiler="karst-gcc")
         self.check(self.run_traced(host, library, "context", options=STEPS).trace)
+
+    def test_by_the_stack_pointer(self):
+        static = ("-Wl,-Bstatic", "-lboost_fiber", "-lboost_context", "-Wl,-Bdynamic")
+        for name, libraries in (("", BOOST), ("_static", static)):
+            program = build("fibers_boost_stack" + name, "fibers/boost.cc", "-O1", "-pthread", *INCLUDE, *libraries)
+            for kind in ("context", "fiber"):
+                with self.subTest(libraries=libraries, kind=kind):
+                    # Between two waits of the innermost call it does nothing that could tell.
+                    run = self.run_traced(program, kind, options=("--functions", "::(step<|use)", "--fibers=stack"))
+                    self.check(run.trace, waits_upward=(3, 2, 1))
 
     def test_all_functions_and_none_of_it_without_being_asked(self):
         run = self.run_traced(self.program(), "fiber", options=("--fibers",))

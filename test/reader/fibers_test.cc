@@ -238,6 +238,22 @@ TEST(Fibers, GoOnBehindAPad) {
   EXPECT_EQ(program.lanes(), (Lanes{"t0: [fiber A] 10+20>, [fiber A] 50+10<", "A: f1 20+10>, .f2 30+0>, f2 50+0<"}));
 }
 
+TEST(Fibers, HaveLeftAThreadThatTellsOfItLateOrNever) {
+  for (const bool never : {false, true}) {
+    Words words;
+    add(words, {fiber(10, 0, 7, "A"), in(20, 1)});
+    if (!never) add(words, {fiber(60, 7, 0), in(70, 2), out(80, 2)});
+    Words other;
+    add(other, {fiber(30, 0, 7, "A"), out(50, 1), fiber(55, 7, 0)});
+    Program program;
+    program.threads = {{{0, words}}, {{0, other}}};
+    EXPECT_TRUE(told_of_fibers(program.open()).empty());
+    Lanes expected = {"t0: [fiber A] 10+20, f2 70+10", "t1: [fiber A] 30+25", "A: f1 20+30, .[suspended] 30+0"};
+    if (never) expected = {"t0: [fiber A] 10+10", expected[1], "A: f1 20+30, .[suspended] 20+10"};
+    EXPECT_EQ(program.lanes(), expected);
+  }
+}
+
 TEST(Fibers, InTwoThreadsAtATimeAreToldOf) {
   Words words;
   add(words, {fiber(10, 0, 7, "A"), in(20, 1), out(50, 1), fiber(60, 7, 0)});

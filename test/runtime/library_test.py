@@ -88,6 +88,23 @@ class Hooks(unittest.TestCase):
                 self.assertEqual([i.split()[0] for i in path if i.startswith("j")], expected)
                 self.assertEqual(any(i.startswith("rdtsc") for i in path), clock == "")
 
+    def test_hooks_that_find_stacks_keep_theirs(self):
+        with open(os.path.join(os.path.dirname(HOOKS), "stack_hooks.S"), encoding="utf-8") as file:
+            budget = re.search(r"Budget: (\d+) instructions .*?, (\d+) at an exit \(checked", file.read())
+        self.assertIsNotNone(budget, "stack_hooks.S does not state its budget")
+        for which in ("enter", "exit"):
+            for watched in ("", "watched_"):
+                hook = f"karst_hook_stack_{watched}{which}"
+                path = []
+                for _, instruction in disassemble(hook):
+                    path.append(instruction)
+                    if instruction.startswith("jmp"):
+                        break
+                self.assertEqual(len(path), int(budget[2 if which == "exit" else 1]), hook + "\n" + "\n".join(path))
+                self.assertEqual([i.split()[0] for i in path if i.startswith("j")], ["ja", "jb", "jne", "jmp"])
+                for instruction in path:
+                    self.assertNotRegex(instruction, r"^(call|lock)\b")
+
     def test_discarding_hook_is_two_instructions(self):
         code = [i for _, i in disassemble("karst_hook_discard")]
         self.assertEqual([i.split()[0] for i in code[:2]], ["lea", "ret"])
@@ -109,7 +126,10 @@ class Hooks(unittest.TestCase):
         for hook in ("karst_hook_trace", "karst_hook_trace_clock", "karst_hook_trim", "karst_hook_trim_clock",
                      "karst_hook_trace_by_tid", "karst_hook_count", "karst_hook_count_by_tid", "karst_hook_discard",
                      "karst_hook_watch_enter", "karst_hook_watch_exit", "karst_hook_watch_enter_clock",
-                     "karst_hook_watch_exit_clock", "karst_hook_divide_enter", "karst_hook_divide_exit"):
+                     "karst_hook_watch_exit_clock", "karst_hook_divide_enter", "karst_hook_divide_exit",
+                     "karst_hook_stack_enter", "karst_hook_stack_exit", "karst_hook_stack_watched_enter",
+                     "karst_hook_stack_watched_exit", "karst_hook_stack_watched_enter_deeper",
+                     "karst_hook_stack_watched_exit_deeper"):
             begin = disassemble(hook)[0][0]
             self.assertTrue(any(b <= begin < e for b, e in ranges), hook)
 
