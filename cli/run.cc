@@ -97,8 +97,6 @@ struct RunOptions {
 constexpr const char* kFibersOfBoost = "boost";
 constexpr const char* kFibersByStack = "stack";
 
-/// What tracing may cost where nobody chose the functions, nor another budget.
-
 /// Entries for KARST_OPTIONS.
 std::vector<std::string> runtime_options(const RunOptions& options) {
   std::vector<std::string> entries;

@@ -210,9 +210,7 @@ Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
   if (p.at >= thread.own.low && p.at <= thread.own.high) return &thread.own;
   if (before == &table().none || before == &table().everything || before == &thread.own) before = nullptr;
   if (before != nullptr && distance(last_of(*before), p.at) <= kNear) return before;
-  Stack* known = known_stack(p.at);
-  if (known != nullptr && known == before) return known;
-  if (known != nullptr) return known;
+  if (Stack* known = known_stack(p.at); known != nullptr) return known;
   if (runs_on_signals_stack(thread)) return &thread.signals;
   if (before != nullptr && is_further_on(*before, p)) return before;
   Stack* fresh = add_stack(p.at, 0);
