@@ -33,7 +33,7 @@ enum class NoteKind : std::uint8_t {
   kColor = 14,        ///< of the call that the thread is in: a byte each of blue, green and red
   kFrameBegin = 15,   ///< one of what is named begins here; the next kFrame of this name ends it
   kPicture = 16,      ///< a picture of what is named, or its first part (format/picture.h)
-  kPicturePart = 17   ///< a further part of it
+  kPicturePart = 17,  ///< a further part of it
 };
 inline constexpr std::uint32_t kLastNoteKind = 17;
 

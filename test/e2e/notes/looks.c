@@ -1,4 +1,5 @@
-/* What a program says once, and how it wants things shown: colours, groups, plots, frames with gaps, pictures, memory. */
+/* What a program says once, and how it wants things shown: colours, groups, plots, frames with gaps, pictures, memory.
+ */
 #include <karst/karst.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -50,8 +51,9 @@ int main(void) {
   karst_app_info("");
   karst_app_info(0);
   karst_plot("queue length", 0, KARST_PLOT_STEP, 0);
-  karst_plot("temperature", "\xc2\xb0"
-                            "C",
+  karst_plot("temperature",
+             "\xc2\xb0"
+             "C",
              KARST_PLOT_LINE, 0xff8000);
   pthread_t threads[3];
   for (int i = 0; i < 3; ++i) pthread_create(&threads[i], 0, work, (void*)(intptr_t)i);
