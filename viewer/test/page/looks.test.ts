@@ -60,16 +60,15 @@ test("a frame's picture is what the program painted", async () => {
 });
 
 test("threads of a group stand together, plots have units, and the program says what it is", async () => {
-  const tab = await session.open([trace], "#tab=notes", {}, listen);
+  const tab = await session.open([trace], "#tab=notes", { viewport: { width: 1440, height: 1800 } }, listen);
   await tab.settle();
-  const { said } = await until(
-    () => drawn(tab),
-    (found) => found.said.some((text) => text.includes("°C")),
-    "a plot with its unit",
+  await until(
+    async () => (await drawn(tab)).said,
+    (said) => said.includes("24.5 °C") && said.includes("4"),
+    "a plot with its unit, and one without",
   );
-  const groups = said.filter((text) => /workers|writers/.test(text));
-  expect(groups.map((text) => /workers|writers/.exec(text)![0])).toEqual(["workers", "workers", "writers"]);
-  expect(said).toContain("24.5 °C");
+  const names = await tab.page.locator(".sub").allInnerTexts();
+  expect(names.flatMap((text) => /workers|writers/.exec(text) ?? [])).toEqual(["workers", "workers", "writers"]);
   await tab.page.locator("[data-testid=about] button, button[data-testid=about]").first().click();
   const about = await tab.page.locator(".problems", { hasText: "About" }).innerText();
   expect(about).toContain("version 1.2");
