@@ -5,6 +5,7 @@
  *
  *   KARST_ZONE("read header");            from here to the end of the block is shown as a call of this name
  *   KARST_ZONE_COLOR("parse", 0x2080ff);  the same in a color of its own
+ *   KARST_ZONE_DYNAMIC(file);             the same with a name that is copied: up to 250 bytes, 4096 such names
  *   karst_text(url);                      text that belongs to the innermost call or zone
  *   karst_color(0xff8000);                the innermost call or zone is shown in this color
  *   KARST_MESSAGE("cache is full");       a message whose text never changes: cheap
@@ -152,6 +153,13 @@ KARST_STUB_ struct karst_name* karst_zone_enter_color_(struct karst_name* name, 
     KARST_NOTE_(void, name_color, (struct karst_name*, uint32_t), (name, color))
   return karst_zone_enter_(name);
 }
+KARST_STUB_ struct karst_name* karst_zone_enter_dynamic_(const char* text) {
+  struct karst_name* name = KARST_NULL_;
+  struct karst_name* (*karst_found_)(const char*);
+  KARST_FIND_(karst_found_, zone_of);
+  if (karst_found_ && !karst_is_off_()) name = karst_found_(text);
+  return name ? karst_zone_enter_(name) : name;
+}
 KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
   if (*name) KARST_NOTE_(void, zone_leave, (struct karst_name*), (*name))
   __asm__ __volatile__(""); /* as a tail call it would come behind the function's exit */
@@ -174,9 +182,12 @@ KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
 #define KARST_ZONE_IF(condition, text) \
   KARST_ZONE_WITH_(text, (condition) ? karst_zone_enter_(&KARST_ZONE_NAME_) : KARST_NULL_)
 #define KARST_ZONE_COLOR(text, color) KARST_ZONE_WITH_(text, karst_zone_enter_color_(&KARST_ZONE_NAME_, (color)))
+#define KARST_ZONE_DYNAMIC(text) KARST_ZONE_ENTERED_(karst_zone_enter_dynamic_(text))
 #define KARST_ZONE_NAME_ KARST_JOIN_(karst_zone_name_, __LINE__)
 #define KARST_ZONE_WITH_(text, entered) \
   KARST_NAMED_(KARST_ZONE_NAME_, text); \
+  KARST_ZONE_ENTERED_(entered)
+#define KARST_ZONE_ENTERED_(entered) \
   __attribute__((cleanup(karst_zone_leave_), unused)) struct karst_name* KARST_JOIN_(karst_zone_, __LINE__) = entered
 #define KARST_MESSAGE(text) KARST_WITH_NAME_(text, karst_named_message_(&karst_named_))
 #define KARST_FRAME(text) KARST_WITH_NAME_(text, karst_frame_(&karst_named_))

@@ -163,6 +163,9 @@ class Notes(TortureTest):
             self.assertNotIn("more of a picture", tree)
             self.assertNotIn("color #", tree)
 
+            self.assertEqual([(n["value"], n["in"]) for n in notes if n["kind"] == "text"],
+                             [("in it", f"item {i // 2}") for i in range(6)] + [("in none", "main")])
+
             # What lies between a frame's end and the next one's begin is in none.
             of, = json.loads(karst("notes", "--frames", "--json", trace))["frames"]
             self.assertEqual((of["name"], of["count"]), ("main", 5))

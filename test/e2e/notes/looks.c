@@ -77,6 +77,17 @@ int main(void) {
   karst_picture("main", pixels, 0, 2, 0, 0);
   karst_picture("main", pixels, 20000, 2, 0, 0);
   karst_picture("main", 0, 20, 2, 0, 0);
+  for (int i = 0; i < 6; ++i) {
+    char name[20];
+    snprintf(name, sizeof name, "item %d", i / 2);
+    KARST_ZONE_DYNAMIC(name);
+    name[0] = 0; /* it was copied */
+    karst_text("in it");
+  }
+  {
+    KARST_ZONE_DYNAMIC("");
+    karst_text("in none");
+  }
   karst_message_color("it burns", 0xff0000);
   karst_message_color_sized("cold and more", 4, 0x0000ff);
   karst_message_color("as all", 0);
