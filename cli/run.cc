@@ -96,6 +96,7 @@ struct RunOptions {
 
 constexpr const char* kFibersOfBoost = "boost";
 constexpr const char* kFibersByStack = "stack";
+constexpr const char* kNoFibers = "none";
 
 /// Entries for KARST_OPTIONS.
 std::vector<std::string> runtime_options(const RunOptions& options) {
@@ -227,9 +228,9 @@ bool asks_for_calls(const RunOptions& options) {
   return !options.system.empty() || !options.probes.empty() || !options.triggers.empty() ||
          !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
          !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
-         !options.fibers.empty() || !options.plugins.empty() || options.signal || options.file || options.on_crash ||
-         !program.functions.empty() || !program.not_functions.empty() || !program.no_trace.empty() ||
-         !program.only.empty() || !program.libraries.empty();
+         !(options.fibers.empty() || options.fibers == kNoFibers) || !options.plugins.empty() || options.signal ||
+         options.file || options.on_crash || !program.functions.empty() || !program.not_functions.empty() ||
+         !program.no_trace.empty() || !program.only.empty() || !program.libraries.empty();
 }
 
 /// The library's whole path, as LD_PRELOAD can name it.
@@ -278,8 +279,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.kept_memory && !is_size(*options.kept_memory))
     return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
                        "run");
-  if (!options.fibers.empty() && options.fibers != kFibersOfBoost && options.fibers != kFibersByStack)
-    return usage_error("--fibers=" + options.fibers + ": boost or stack is needed", "run");
+  if (!options.fibers.empty() && options.fibers != kFibersOfBoost && options.fibers != kFibersByStack &&
+      options.fibers != kNoFibers)
+    return usage_error("--fibers=" + options.fibers + ": boost, stack or none is needed", "run");
   if (options.fibers == kFibersByStack && options.prefault)
     return usage_error("--fibers=stack and --prefault do not go together: to find a stack takes system calls", "run");
   if (options.file && (options.file->empty() || options.file->size() > 191))
@@ -305,6 +307,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const std::uint32_t asked_samples = options.sample.value_or(0);
   if ((!launch.companions.empty() || asked_samples != 0 || !launch.plain.probes.empty()) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
+  if (options.fibers.empty() && !launch.program.fiber_library.empty() && !options.prefault) {
+    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "stacks=1";
+    fail({"stacks that the program switches have lanes of their own, as it is linked with " +
+          printable(launch.program.fiber_library) + " (--fibers=none: no lanes)"});
+  }
   if (options.fibers == kFibersOfBoost) {
     auto library = find_library("libkarst-contexts.so.0");
     if (!library) return fail(library.error());
@@ -476,7 +483,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
     command.add_flag(std::string("--fibers{") + kFibersOfBoost + "}", options->fibers,
                      "Show fibers of Boost.Context and Boost.Fiber each in a lane of its own, if the program has "
                      "libboost_context as a shared library and does not say itself what its fibers are; "
-                     "--fibers=stack: all stacks that the program switches to, found by the stack pointer");
+                     "--fibers=stack: all stacks that the program switches to, found by the stack pointer. That is "
+                     "so for programs linked with libboost_context, libruby and their like; --fibers=none: it is not");
     command.add_flag("--prefault", options->prefault,
                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
     command.add_flag("--stats", options->stats,

@@ -6,9 +6,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "collect/launch/foreign_file.h"
 #include "format/sled_note.h"
@@ -90,6 +93,45 @@ bool is_static(const ElfFile& file) {
   return loads && !dynamic && !has_runtime;
 }
 
+/// The libraries that the program itself asks for (DT_NEEDED).
+std::vector<std::string> needed_libraries(const ElfFile& file) {
+  std::vector<std::uint64_t> names;   // places in the texts
+  std::uint64_t texts = 0, size = 0;  // where they are in memory
+  file.for_each_segment([&](const GElf_Phdr& s) {
+    if (s.p_type != PT_DYNAMIC) return;
+    Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset), s.p_filesz, ELF_T_DYN);
+    GElf_Dyn entry;
+    for (int i = 0; data != nullptr && gelf_getdyn(data, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
+      if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+      if (entry.d_tag == DT_STRTAB) texts = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
+    }
+  });
+  std::vector<std::string> libraries;
+  file.for_each_segment([&](const GElf_Phdr& s) {
+    if (s.p_type != PT_LOAD || texts < s.p_vaddr || texts - s.p_vaddr >= s.p_filesz) return;
+    const std::uint64_t offset = texts - s.p_vaddr;
+    Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset + offset),
+                                          std::min(size, s.p_filesz - offset), ELF_T_BYTE);
+    if (data == nullptr) return;
+    const std::string_view all(static_cast<const char*>(data->d_buf), data->d_size);
+    for (const std::uint64_t name : names)
+      if (name < all.size()) libraries.emplace_back(all.substr(name, all.find('\0', name) - name));
+  });
+  return libraries;
+}
+
+/// Those that switch stacks without a word to anybody.
+constexpr std::string_view kFiberLibraries[] = {"libboost_context.so", "libboost_coroutine.so", "libboost_fiber.so",
+                                                "libco.so", "libruby"};
+
+std::string fiber_library(const ElfFile& file) {
+  for (const std::string& library : needed_libraries(file))
+    for (const std::string_view known : kFiberLibraries)
+      if (library.starts_with(known)) return library;
+  return {};
+}
+
 Program describe(std::filesystem::path path) {
   Program program;
   program.executable = access(path.c_str(), X_OK) == 0;
@@ -99,6 +141,7 @@ Program describe(std::filesystem::path path) {
     file.for_each_segment(
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
     program.is_static = is_static(file);
+    program.fiber_library = fiber_library(file);
   }
   program.path = std::move(path);
   return program;

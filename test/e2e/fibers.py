@@ -359,7 +359,7 @@ class ByTheStackPointer(TortureTest):
         self.assertFalse(any(t["fiber"] for t in usual.trace.threads))
 
     def test_wrong_words_are_refused(self):
-        for words, said in ((("--fibers=all",), "boost or stack is needed"),
+        for words, said in ((("--fibers=all",), "boost, stack or none is needed"),
                             (("--fibers=stack", "--prefault"), "do not go together")):
             done = subprocess.run([KARST, "run", *words, "true"], capture_output=True, text=True, timeout=support.TIMEOUT)
             self.assertEqual(done.returncode, 2)
@@ -474,9 +474,19 @@ class OfBoost(TortureTest):
     def test_all_functions_and_none_of_it_without_being_asked(self):
         run = self.run_traced(self.program(), "fiber", options=("--fibers",))
         self.assert_whole(run.trace)
-        run = self.run_traced(self.program(), "fiber")
+        run = self.run_traced(self.program(), "fiber", options=("--fibers=none",))
         self.assertEqual(run.out, "done\n")
         self.assertFalse(any(t["fiber"] for t in run.trace.threads))
+
+    def test_the_library_tells_that_there_are_some(self):
+        """Linked with libboost_context: stacks are found, which is said. Not so where it only comes later."""
+        run = self.run_traced(self.program(), "fiber")
+        self.assertEqual(run.out, "done\n")
+        self.assertRegex(run.err, "linked with libboost_(context|fiber).so.* \\(--fibers=none")
+        self.assert_whole(run.trace)
+        self.assertGreater(len([t for t in run.trace.threads if t["fiber"]]), 1)
+        host = build("fibers_contexts", "fibers/contexts.c", "-O1", *INCLUDE, compiler="karst-gcc")
+        self.assertNotIn("linked with", self.run_traced(host).err)
 
     def test_a_program_without_boost_does_not_mind(self):
         host = build("fibers_contexts", "fibers/contexts.c", "-O1", *INCLUDE, compiler="karst-gcc")
