@@ -53,7 +53,8 @@ char* put_text(Said domain, Said text) {
 
 void say_no_room() {
   if (!__atomic_exchange_n(&g_said_no_room, true, __ATOMIC_RELAXED))
-    Message().text("there are too many names of zones and values (dynamic ones, ITT, NVTX): further ones have a common name");
+    Message().text(
+        "there are too many names of zones and values (dynamic ones, ITT, NVTX): further ones have a common name");
 }
 
 }  // namespace

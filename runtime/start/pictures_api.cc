@@ -155,9 +155,10 @@ extern "C" __attribute__((visibility("default"))) void karst_api_picture(const c
     std::uint32_t count = 0;
     for (; count < kPictureBytesInNote / kPictureBlockBytes && block < bytes / kPictureBlockBytes; ++count, ++block)
       blocks[count] = compressed(picture, block % in_line * kSide, block / in_line * kSide);
+    const std::uint32_t size = count * kPictureBlockBytes;
     const NotePiece pieces[] = {{reinterpret_cast<const unsigned char*>(&head), sizeof head},
-                                {reinterpret_cast<const unsigned char*>(blocks), count * kPictureBlockBytes}};
+                                {reinterpret_cast<const unsigned char*>(blocks), size}};
     record_note(head.part == 0 ? NoteKind::kPicture : NoteKind::kPicturePart, id, pieces, 2,
-                sizeof head + count * kPictureBlockBytes);
+                static_cast<std::uint32_t>(sizeof head) + size);
   }
 }
