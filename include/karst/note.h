@@ -91,7 +91,7 @@ KARST_STUB_ void karst_number(const char* name, double value) {
   KARST_NOTE_(void, number_of, (const char*, uint64_t), (name, bits))
 }
 KARST_STUB_ void karst_message_color(const char* text, uint32_t color) {
-  karst_message_color_sized(text, (size_t)-1, color);
+  karst_message_color_sized(text, __SIZE_MAX__, color);
 }
 /* A picture of a frame, for the page: `width` times `height` pixels of red, green, blue and what is not used, a byte
  * each, the top line first, or the lowest one if `bottom_up`. `ago`: how many frames of this name have ended since the
@@ -118,7 +118,7 @@ KARST_STUB_ void karst_app_info_sized(const char* text, size_t size) {
   KARST_FIND_(karst_found_, app_info);
   if (karst_found_) karst_found_(text, size);
 }
-KARST_STUB_ void karst_app_info(const char* text) { karst_app_info_sized(text, (size_t)-1); }
+KARST_STUB_ void karst_app_info(const char* text) { karst_app_info_sized(text, __SIZE_MAX__); }
 /* What an allocator of the program's own gives and takes, for `karst memory` and the page, as karst run --system memory
  * has it of malloc. `pool` names the allocator. To be called after memory is taken, and before it is given back. */
 KARST_STUB_ void karst_memory_taken(const char* pool, const void* address, size_t size)
