@@ -305,7 +305,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   }
   // What a program asks of its system, says by probes or was sampled in is told also where no function can be traced.
   const std::uint32_t asked_samples = options.sample.value_or(0);
-  if ((!launch.companions.empty() || asked_samples != 0 || !launch.plain.probes.empty()) && !launch.program.has_sleds)
+  const bool notes_alone = !launch.plain.probes.empty() || launch.program.has_notes;
+  if ((!launch.companions.empty() || asked_samples != 0 || notes_alone) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
   if (options.fibers.empty() && !launch.program.fiber_library.empty() && !options.prefault) {
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "stacks=1";
@@ -400,9 +401,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const char* const why_alone = !ran->samples_alone        ? nullptr
                                 : launch.program.is_static ? "it is statically linked"
                                                            : "it has no function that can be traced";
-  fail({printable(summary_line(
-      output, *summary, ran->wait_status, overhead, launch.choice.values().any(), ran->samples.samples.size(),
-      why_alone, launch.plain.probes.empty() ? 0 : summary->notes))});  // no failure: it wraps the line as well
+  fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
+                               ran->samples.samples.size(), why_alone,
+                               notes_alone ? summary->notes : 0))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});

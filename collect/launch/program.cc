@@ -93,8 +93,13 @@ bool is_static(const ElfFile& file) {
   return loads && !dynamic && !has_runtime;
 }
 
-/// The libraries that the program itself asks for (DT_NEEDED).
-std::vector<std::string> needed_libraries(const ElfFile& file) {
+/// What the program itself asks for when it is loaded.
+struct Wants {
+  std::vector<std::string> libraries;  // DT_NEEDED
+  bool notes = false;                  // functions of karst/karst.h
+};
+
+Wants wants_of(const ElfFile& file) {
   std::vector<std::uint64_t> names;   // places in the texts
   std::uint64_t texts = 0, size = 0;  // where they are in memory
   file.for_each_segment([&](const GElf_Phdr& s) {
@@ -107,7 +112,7 @@ std::vector<std::string> needed_libraries(const ElfFile& file) {
       if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
     }
   });
-  std::vector<std::string> libraries;
+  Wants wants;
   file.for_each_segment([&](const GElf_Phdr& s) {
     if (s.p_type != PT_LOAD || texts < s.p_vaddr || texts - s.p_vaddr >= s.p_filesz) return;
     const std::uint64_t offset = texts - s.p_vaddr;
@@ -116,17 +121,18 @@ std::vector<std::string> needed_libraries(const ElfFile& file) {
     if (data == nullptr) return;
     const std::string_view all(static_cast<const char*>(data->d_buf), data->d_size);
     for (const std::uint64_t name : names)
-      if (name < all.size()) libraries.emplace_back(all.substr(name, all.find('\0', name) - name));
+      if (name < all.size()) wants.libraries.emplace_back(all.substr(name, all.find('\0', name) - name));
+    wants.notes = wants.notes || all.find(std::string_view("\0karst_api_", 11)) != std::string_view::npos;
   });
-  return libraries;
+  return wants;
 }
 
 /// Those that switch stacks without a word to anybody.
 constexpr std::string_view kFiberLibraries[] = {"libboost_context.so", "libboost_coroutine.so", "libboost_fiber.so",
                                                 "libco.so", "libruby"};
 
-std::string fiber_library(const ElfFile& file) {
-  for (const std::string& library : needed_libraries(file))
+std::string fiber_library(const Wants& wants) {
+  for (const std::string& library : wants.libraries)
     for (const std::string_view known : kFiberLibraries)
       if (library.starts_with(known)) return library;
   return {};
@@ -141,7 +147,9 @@ Program describe(std::filesystem::path path) {
     file.for_each_segment(
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
     program.is_static = is_static(file);
-    program.fiber_library = fiber_library(file);
+    const Wants wants = wants_of(file);
+    program.fiber_library = fiber_library(wants);
+    program.has_notes = wants.notes;
   }
   program.path = std::move(path);
   return program;

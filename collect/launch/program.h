@@ -15,6 +15,7 @@ struct Program {
   bool has_sleds = false;      ///< built with karst-gcc or karst-g++
   bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
   std::string interpreter;     ///< of a script: the program behind #!
+  bool has_notes = false;      ///< it says notes of its own (karst/karst.h)
   std::string fiber_library;   ///< the first one that it is linked with and that switches stacks; empty: none known
 };
 

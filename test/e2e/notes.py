@@ -72,6 +72,17 @@ class Notes(TortureTest):
                 alone = subprocess.run([program], capture_output=True, text=True, timeout=support.TIMEOUT)
                 self.assertEqual((alone.returncode, alone.stdout), (0, "3\n"))
 
+    def test_a_program_without_a_function_to_patch(self):
+        """Its notes are the trace, where there would be samples alone."""
+        program = build("notes_alone", "notes/alone.c", "-O1", *INCLUDE, compiler="gcc")
+        run = self.run_traced(program, options=("--min-instructions", "1000"))
+        self.assertEqual(run.out, "done\n")
+        self.assertIn("0 of", run.err)
+        self.assertIn(", 3 notes", run.err)
+        self.assertEqual([(n["kind"], n["name"] or n["value"], n["in"]) for n in notes_of(run.trace.path)],
+                         [("message", "alone", ""), ("text", "of a zone", "a zone"), ("integer", "seven", "")])
+        self.assertEqual(run.trace.counts, {"a zone": 1})
+
     def test_filters_leave_them_unless_they_name_them(self):
         run = self.run_traced(self.program(), options=("--functions", "^outer$"))
         self.assertEqual(run.trace.counts, {"outer": 1, "first half": 1, "second half": 1})
