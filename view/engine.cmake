@@ -36,7 +36,7 @@ foreach(source
     reader/calls reader/clock_problems reader/chunks reader/cuts reader/event_stream reader/fiber_runs
     reader/fibers reader/lost_times reader/model_builder reader/model_records reader/moments reader/state_chunks reader/state_walk reader/states
     reader/sample_chunks reader/switches reader/thread_states reader/trace symbols/function_filter view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
-    view/api/explain view/api/facts view/api/frames view/api/locks view/api/memory view/api/noted_threads view/api/notes view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips view/api/outliers view/api/requests view/api/source view/api/states view/api/values view/index/strips view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_frames view/tiles/track_locks view/tiles/track_samples view/tiles/track_states view/tiles/track_threads view/tiles/tracks
+    view/api/explain view/api/facts view/api/frames view/api/locks view/api/memory view/api/noted_threads view/api/notes view/api/notes_looks view/api/notes_plots view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips view/api/outliers view/api/requests view/api/source view/api/states view/api/values view/index/strips view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_frames view/tiles/track_locks view/tiles/track_samples view/tiles/track_states view/tiles/track_threads view/tiles/tracks
     viewer/engine/engine viewer/engine/file_bytes viewer/engine/throw syscall_names)
   set(from ${CMAKE_SOURCE_DIR}/${source}.cc)
   if(source STREQUAL syscall_names)
