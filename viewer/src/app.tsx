@@ -1,7 +1,6 @@
 // The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { Network, prepareTiles, stayAlive, whileReading } from "./backend/network";
-import { openEmbedded, openFiles, opensFiles } from "./backend/open";
 import { Questions } from "./backend/questions";
 import type { Backend, Progress } from "./backend/types/backend";
 import { onKey } from "./model/keys";
@@ -115,6 +114,14 @@ async function openServer(): Promise<void> {
 async function showAll(backends: readonly Backend[]): Promise<void> {
   show(await Promise.all(backends.map(async (backend, number) => ({ number, backend, info: await backend.trace() }))));
 }
+
+const textOf = (id: string) => document.getElementById(id)?.textContent ?? "";
+
+/** Whether the page can open files: it has the engine, and nothing else to show. */
+const opensFiles = () => textOf("karst-engine") !== "" && textOf("karst-embedded") === "";
+
+/** What works without a server; the server's page never loads it. */
+const carried = () => import("./backend/open");
 
 /** The first time as the address says; later there is more of the same. */
 function show(loaded: LoadedTrace[]): void {
@@ -264,14 +271,15 @@ export function App() {
     setNow(undefined);
     setFailure("");
     setOpening(true);
-    openFiles(files, onProgress)
+    carried()
+      .then(({ openFiles }) => openFiles(files, onProgress))
       .then(showAll)
       .catch((error: Error) => setFailure(error.message))
       .finally(() => setOpening(false));
   }, []);
   const over = useDrop(takesFiles && !opening, open);
   useEffect(() => {
-    const embedded = document.getElementById("karst-embedded")?.textContent;
+    const embedded = textOf("karst-embedded");
     let stop = () => {};
     if (!embedded && !takesFiles)
       stayAlive(
@@ -280,7 +288,9 @@ export function App() {
         () => setLost(false),
       );
     const opened = embedded
-      ? openEmbedded(embedded, onProgress).then(showAll)
+      ? carried()
+          .then(({ openEmbedded }) => openEmbedded(embedded, onProgress))
+          .then(showAll)
       : takesFiles
         ? Promise.resolve()
         : openServer();

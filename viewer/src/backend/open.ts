@@ -11,9 +11,6 @@ type Watch = (progress: Progress) => void;
 
 const textOf = (id: string) => document.getElementById(id)?.textContent ?? "";
 
-/** Whether the page can open files: it has the engine, and nothing else to show. */
-export const opensFiles = () => textOf("karst-engine") !== "" && textOf("karst-embedded") === "";
-
 const tell = (watch: Watch, files: string[], done: number, total: number) =>
   watch({ phase: total > 0 ? "rebuilding" : "opening", done, total, parts: 0, error: "", files });
 
