@@ -56,6 +56,10 @@ std::string_view kind_of(const reader::Note& note) {
       return "picture";
     case NoteKind::kPicturePart:
       return "part of a picture";
+    case NoteKind::kFlow:
+      return "flow";
+    case NoteKind::kFlowEnd:
+      return "flow ends";
   }
   return "unknown";
 }
@@ -110,6 +114,8 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
     case NoteKind::kRequestBegin:
     case NoteKind::kRequestEnd:
     case NoteKind::kRequest:
+    case NoteKind::kFlow:
+    case NoteKind::kFlowEnd:
       return fmt::to_string(bits_of(bytes));
     case NoteKind::kMessage:
     case NoteKind::kText:
@@ -165,6 +171,10 @@ std::string note_line(NoteKind kind, std::string_view name, std::string_view val
       return fmt::format("request {} begins", value);
     case NoteKind::kRequestEnd:
       return fmt::format("request {} ends", value);
+    case NoteKind::kFlow:
+      return fmt::format("step of flow {}", value);
+    case NoteKind::kFlowEnd:
+      return fmt::format("last step of flow {}", value);
     case NoteKind::kArguments:
       return fmt::format("{} is called with {}", name, value);
     case NoteKind::kReturned:

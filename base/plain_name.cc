@@ -70,6 +70,12 @@ std::vector<std::string_view> plain_parts(std::string_view name) {
   return parts;
 }
 
+CoroutinePart coroutine_part(std::string_view name) {
+  if (name.ends_with(" [clone .actor]") || name.ends_with(" [clone .resume]")) return CoroutinePart::kResumes;
+  if (name.ends_with(" [clone .destroy]") || name.ends_with(" [clone .cleanup]")) return CoroutinePart::kEnds;
+  return CoroutinePart::kNone;
+}
+
 std::string join_parts(const std::vector<std::string_view>& parts, std::size_t from) {
   std::string text;
   for (std::size_t i = from; i < parts.size(); ++i) {

@@ -42,6 +42,7 @@ void register_explain(Command app, int& status);
 void register_calls(Command app, int& status);
 void register_notes(Command app, int& status);
 void register_order(Command app, int& status);
+void register_flows(Command app, int& status);
 void register_requests(Command app, int& status);
 void register_files(Command app, int& status);
 void register_locks(Command app, int& status);

@@ -110,6 +110,7 @@ constexpr struct {
     {"tree", without_program<register_tree>},
     {"calls", without_program<register_calls>},
     {"notes", without_program<register_notes>},
+    {"flows", without_program<register_flows>},
     {"requests", without_program<register_requests>},
     {"files", without_program<register_files>},
     {"locks", without_program<register_locks>},

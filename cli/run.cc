@@ -70,7 +70,8 @@ struct RunOptions {
   bool view = false;
   bool off = false;
   bool prefault = false;
-  std::string fibers;  // empty: not asked for
+  std::string fibers;      // empty: not asked for
+  std::string coroutines;  // the same
   std::vector<std::string> plugins;
   bool stats = false;
   bool no_source = false;
@@ -97,6 +98,8 @@ struct RunOptions {
 constexpr const char* kFibersOfBoost = "boost";
 constexpr const char* kFibersByStack = "stack";
 constexpr const char* kNoFibers = "none";
+constexpr const char* kAllCoroutines = "all";
+constexpr const char* kNoCoroutines = "none";
 
 /// Entries for KARST_OPTIONS.
 std::vector<std::string> runtime_options(const RunOptions& options) {
@@ -229,7 +232,7 @@ bool asks_for_calls(const RunOptions& options) {
          !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
          !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
          !(options.fibers.empty() || options.fibers == kNoFibers) || !options.plugins.empty() || options.signal ||
-         options.file || options.on_crash || !program.functions.empty() || !program.not_functions.empty() ||
+         options.coroutines == kAllCoroutines || options.file || options.on_crash || !program.functions.empty() || !program.not_functions.empty() ||
          !program.no_trace.empty() || !program.only.empty() || !program.libraries.empty();
 }
 
@@ -282,6 +285,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!options.fibers.empty() && options.fibers != kFibersOfBoost && options.fibers != kFibersByStack &&
       options.fibers != kNoFibers)
     return usage_error("--fibers=" + options.fibers + ": boost, stack or none is needed", "run");
+  if (!options.coroutines.empty() && options.coroutines != kAllCoroutines && options.coroutines != kNoCoroutines)
+    return usage_error("--coroutines=" + options.coroutines + ": all or none is needed", "run");
   if (options.fibers == kFibersByStack && options.prefault)
     return usage_error("--fibers=stack and --prefault do not go together: to find a stack takes system calls", "run");
   if (options.file && (options.file->empty() || options.file->size() > 191))
@@ -308,6 +313,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const bool notes_alone = !launch.plain.probes.empty() || launch.program.has_notes;
   if ((!launch.companions.empty() || asked_samples != 0 || notes_alone) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
+  if (options.coroutines == kAllCoroutines || (options.coroutines.empty() && launch.program.has_coroutines))
+    launch.choice.note_coroutines();
   if (options.fibers.empty() && !launch.program.fiber_library.empty() && !options.prefault) {
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "stacks=1";
     fail({"stacks that the program switches have lanes of their own, as it is linked with " +
@@ -486,6 +493,10 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                      "libboost_context as a shared library and does not say itself what its fibers are; "
                      "--fibers=stack: all stacks that the program switches to, found by the stack pointer. That is "
                      "so for programs linked with libboost_context, libruby and their like; --fibers=none: it is not");
+    command.add_flag(std::string("--coroutines{") + kAllCoroutines + "}", options->coroutines,
+                     "Note at each resumption of a C++20 coroutine which one it is, for 'karst flows'. That is so for "
+                     "programs whose symbols have coroutines; with this also where only libraries have some; "
+                     "--coroutines=none: it is not");
     command.add_flag("--prefault", options->prefault,
                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
     command.add_flag("--stats", options->stats,

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/flows.h"
 #include "analysis/notes.h"
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
@@ -71,6 +72,7 @@ class ChromeWriter {
       write_thread(*thread);
     }
     write_wakings();
+    write_flows();
     write_switches();
     json_.line().close(']');
     write_states();
@@ -197,15 +199,31 @@ class ChromeWriter {
         if (wait.state != reader::ThreadState::kBlocked || wait.waker.row == reader::kNoParent) continue;
         if (wait.end < origin_) continue;
         ++id;
-        write_flow('s', *wait.waker.thread, ns(wait.end), id);
-        write_flow('f', *thread, ns(wait.end), id);
+        write_arrow_end('s', *wait.waker.thread, ns(wait.end), id, "waking", "wakes");
+        write_arrow_end('f', *thread, ns(wait.end), id, "waking", "wakes");
       }
     }
   }
 
-  void write_flow(char phase, const reader::Thread& thread, std::uint64_t at, std::uint64_t id) {
-    json_.line().open('{').field("ph", std::string_view(&phase, 1)).field("bp", "e").field("cat", "waking");
-    json_.field("name", "wakes").field("id", id).field("pid", trace_.processes()[thread.process].pid);
+  // An arrow from each step of a flow to the next one.
+  void write_flows() {
+    std::uint64_t id = 0;
+    for (const analysis::Flow& flow : analysis::flows_of(trace_, options_.threads)) {
+      const std::string name = flow_name(trace_, flow);
+      const char* kind = flow.coroutine != 0 ? "coroutine" : "flow";
+      for (std::size_t i = 0; i + 1 < flow.steps.size() && !output_.failed(); ++i) {
+        ++id;
+        write_arrow_end('s', *flow.steps[i].thread, ns(flow.steps[i].end), id, kind, name);
+        write_arrow_end('f', *flow.steps[i + 1].thread, ns(flow.steps[i + 1].begin), id, kind, name);
+      }
+    }
+  }
+
+  // Ids are told apart by their category.
+  void write_arrow_end(char phase, const reader::Thread& thread, std::uint64_t at, std::uint64_t id,
+                       std::string_view category, std::string_view name) {
+    json_.line().open('{').field("ph", std::string_view(&phase, 1)).field("bp", "e").field("cat", category);
+    json_.field("name", name).field("id", id).field("pid", trace_.processes()[thread.process].pid);
     json_.field("tid", thread.tid).key("ts").raw(us(at)).close('}').flush(output_);
   }
 

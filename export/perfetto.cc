@@ -24,6 +24,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/flows.h"
 #include "analysis/notes.h"
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
@@ -156,6 +157,9 @@ class PerfettoWriter {
     write_processes();
     write_states();
     if (!trace_.states().empty()) find_wakings();
+    find_flows();
+    for (auto& [thread, list] : tied_)
+      std::stable_sort(list.begin(), list.end(), [](const Tied& a, const Tied& b) { return a.ticks < b.ticks; });
     sequence_ = 1;
     for (const reader::Thread* thread : options_.threads) {
       if (output_.failed()) return;
@@ -294,35 +298,53 @@ class PerfettoWriter {
     bundle.clear();
   }
 
-  // An instant in the call that woke a thread, and one in the call that had waited, tied to each other.
-  struct Waking {
+  // An instant in a call, tied to those with the same ids: where a thread was woken to where it had waited, a flow's
+  // step to its next one.
+  struct Tied {
     std::uint64_t ticks;
-    std::uint64_t id;
-    bool wakes;
+    std::uint64_t from;  // of the arrow that ends here; 0: none does
+    std::uint64_t to;    // of the one that begins here; 0: none does
+    std::string name;
   };
 
   void find_wakings() {
     const analysis::Waits waits(trace_, 1);
-    std::uint64_t id = 0;
     for (const reader::Thread* thread : options_.threads) {
       for (const analysis::Wait& wait : waits.of(*thread)) {
         if (wait.state != reader::ThreadState::kBlocked || wait.waker.row == reader::kNoParent) continue;
-        ++id;
-        wakings_[wait.waker.thread].push_back({wait.end, id, true});
-        wakings_[thread].push_back({wait.end, id, false});
+        ++arrows_;
+        tied_[wait.waker.thread].push_back({wait.end, 0, arrows_, "wakes"});
+        tied_[thread].push_back({wait.end, arrows_, 0, "woken"});
       }
     }
-    for (auto& [thread, list] : wakings_) {
-      std::stable_sort(list.begin(), list.end(), [](const Waking& a, const Waking& b) { return a.ticks < b.ticks; });
+  }
+
+  void find_flows() {
+    for (const analysis::Flow& flow : analysis::flows_of(trace_, options_.threads)) {
+      const std::string name = valid_utf8(flow_name(trace_, flow));
+      for (std::size_t i = 0; i < flow.steps.size(); ++i) {
+        const analysis::FlowStep& step = flow.steps[i];
+        const std::uint64_t from = i == 0 ? 0 : arrows_;
+        const std::uint64_t to = i + 1 == flow.steps.size() ? 0 : ++arrows_;
+        auto& list = tied_[step.thread];
+        if (flow.coroutine == 0) {
+          list.push_back({step.begin, from, to, name});
+          continue;
+        }
+        if (from != 0) list.push_back({step.begin, from, 0, "resumed: " + name});
+        if (to != 0) list.push_back({step.end, 0, to, "suspended: " + name});
+      }
     }
   }
 
   // Those that come before `ticks`.
-  void write_wakings(std::span<const Waking>& left, std::uint64_t ticks) {
+  void write_tied(std::span<const Tied>& left, std::uint64_t ticks) {
     while (!left.empty() && left.front().ticks < ticks) {
-      start_event(raw_ns(left.front().ticks), event::kInstant);
-      event_.pbf.add_string(event::kName, left.front().wakes ? "wakes" : "woken");
-      event_.pbf.add_fixed64(left.front().wakes ? event::kFlowIds : event::kTerminatingFlowIds, left.front().id);
+      const Tied& tied = left.front();
+      start_event(raw_ns(tied.ticks), event::kInstant);
+      event_.pbf.add_string(event::kName, tied.name);
+      if (tied.to != 0) event_.pbf.add_fixed64(event::kFlowIds, tied.to);
+      if (tied.from != 0) event_.pbf.add_fixed64(event::kTerminatingFlowIds, tied.from);
       packet_.pbf.add_message(kTrackEvent, event_.bytes);
       emit_packet();
       left = left.subspan(1);
@@ -370,10 +392,8 @@ class PerfettoWriter {
     for (; !left.empty() && left.front().ticks < ticks && !output_.failed(); left = left.subspan(1)) {
       const reader::Note& note = left.front();
       const auto kind = static_cast<format::NoteKind>(note.kind);
-      if (analysis::is_of_call(note) || analysis::is_aside(note)) {
-        left = left.subspan(1);
-        continue;
-      }
+      if (analysis::is_of_call(note) || analysis::is_aside(note)) continue;
+      if (kind == format::NoteKind::kFlow || kind == format::NoteKind::kFlowEnd) continue;  // write_tied() has them
       if (kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber) {
         const std::uint64_t uuid = counter_track(thread, note);
         start_event(raw_ns(note.ticks), event::kCounter);
@@ -535,15 +555,15 @@ class PerfettoWriter {
     std::uint64_t done = 0;
     analysis::TreeOptions tree;
     tree.roots = options_.functions;
-    const auto wakings_at = wakings_.find(&thread);
+    const auto tied_at = tied_.find(&thread);
     std::span<const reader::Note> notes = calls.notes;
     const analysis::CallValues values(calls);
-    std::span<const Waking> wakings;
-    if (wakings_at != wakings_.end()) wakings = wakings_at->second;
+    std::span<const Tied> tied;
+    if (tied_at != tied_.end()) tied = tied_at->second;
     analysis::walk(
         calls, thread.process, tree,
         [&](std::uint32_t row, std::uint32_t) {
-          write_wakings(wakings, calls.begin[row]);
+          write_tied(tied, calls.begin[row]);
           write_notes(thread, calls, notes, calls.begin[row]);
           begin(process, calls.function[row], calls.marks[row], raw_ns(calls.begin[row]),
                 values.named(trace_, thread, row));
@@ -551,10 +571,11 @@ class PerfettoWriter {
           return !output_.failed();
         },
         [&](std::uint32_t row, std::uint32_t) {
-          write_wakings(wakings, calls.begin[row] + calls.duration[row]);
+          write_tied(tied, calls.begin[row] + calls.duration[row]);
           write_notes(thread, calls, notes, calls.begin[row] + calls.duration[row]);
           end(raw_ns(calls.begin[row] + calls.duration[row]));
         });
+    write_tied(tied, ~std::uint64_t{0});
     write_notes(thread, calls, notes, ~std::uint64_t{0});
     add_progress(done & 0xfff);
   }
@@ -573,8 +594,9 @@ class PerfettoWriter {
   std::uint32_t sequence_ = 1;
   std::uint64_t last_ns_ = 0;  // of the sequence
   std::vector<Known> known_;   // functions whose names the sequence has interned
-  std::unordered_map<const reader::Thread*, std::vector<Waking>> wakings_;  // in order of time
-  std::unordered_set<std::uint64_t> counters_;                              // tracks that were told
+  std::uint64_t arrows_ = 0;   // ids handed out
+  std::unordered_map<const reader::Thread*, std::vector<Tied>> tied_;  // in order of time
+  std::unordered_set<std::uint64_t> counters_;                         // tracks that were told
   Message packet_, event_, framed_;
 };
 

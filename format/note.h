@@ -34,8 +34,10 @@ enum class NoteKind : std::uint8_t {
   kFrameBegin = 15,   ///< one of what is named begins here; the next kFrame of this name ends it
   kPicture = 16,      ///< a picture of what is named, or its first part (format/picture.h)
   kPicturePart = 17,  ///< a further part of it
+  kFlow = 18,         ///< the call that the thread is in is a step of the flow of this number (64 bits, as kInteger)
+  kFlowEnd = 19,      ///< the same, and the last one: the number may be used again
 };
-inline constexpr std::uint32_t kLastNoteKind = 17;
+inline constexpr std::uint32_t kLastNoteKind = 19;
 
 // In the place of a description (Function::values): what a name says beside notes. Such a name has none.
 inline constexpr char kAppInfo[] = "app info:";     ///< a line about the process

@@ -35,6 +35,10 @@
 
 namespace karst::format {
 
+/// The name of the value that a coroutine's resumption has: the address of the coroutine's frame, of type `x`. No
+/// argument of a program is called so.
+inline constexpr char kCoroutineFrame[] = "coroutine frame";
+
 /// What a hook has on the stack when it asks for values.
 struct SavedRegisters {
   std::uint64_t rbp, r11, r10, r9, r8, rdi, rsi, rcx, rdx, rax;

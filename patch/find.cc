@@ -75,6 +75,16 @@ std::vector<std::pair<std::uint64_t, std::string>> exported(const ElfImage& imag
   return found;
 }
 
+/// In order. What resumes and ends coroutines says which one it is of, and is small where gcc makes it.
+std::vector<std::uint64_t> parts_of_coroutines(const ElfImage& image) {
+  std::vector<std::uint64_t> found;
+  for (const ElfImage::NamedCode& symbol : image.functions())
+    for (const std::string_view end : {".actor", ".destroy", ".resume", ".cleanup"})
+      if (symbol.name.ends_with(end)) found.push_back(symbol.address);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 /// Empty: done, else why not.
 std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found) {
   const auto image = ElfImage::read(descriptor);
@@ -90,6 +100,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   PlaceOptions options = wanted.options;
   if (wanted.named != nullptr) options.named = addresses_of(*image, *wanted.named, found.near);
   if (!wanted.functions) options.named.emplace();
+  if (!options.named && options.min_instructions != 0) options.of_any_size = parts_of_coroutines(*image);
   if (options.named && options.named->empty() && probes.empty() && detours.empty()) return {};
   for (const auto& detour : detours) options.detours.push_back(detour.first);
   for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);

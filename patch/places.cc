@@ -73,7 +73,9 @@ class Finder {
     if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot) return why;
     if (joined_.is_shared(owner)) return LeftOut::kSharedCode;
     count(function, all);
-    if (!options_.named && function.instructions < options_.min_instructions && !function.loops) return LeftOut::kSmall;
+    const bool small = !options_.named && function.instructions < options_.min_instructions && !function.loops;
+    if (small && !std::binary_search(options_.of_any_size.begin(), options_.of_any_size.end(), function.code.begin))
+      return LeftOut::kSmall;
     if (const LeftOut why = add_entry(function, owner, all); why != LeftOut::kNot) return why;
     for (const std::size_t f : all)
       if (const LeftOut why = add_exits(function, f, all); why != LeftOut::kNot) return why;

@@ -103,6 +103,8 @@ struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
   /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
   std::optional<std::vector<std::uint64_t>> named{};
+  /// Where functions begin that min_instructions does not leave out, in order.
+  std::vector<std::uint64_t> of_any_size{};
   /// Where the probes are that are wanted. They go before functions that need the same bytes.
   std::vector<std::uint64_t> probes{};
   /// Where the functions begin that are to have detours. They go before probes, and are not patched as functions then.

@@ -217,10 +217,10 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
   const std::string of = "of functions of " + module.path + " are noted: ";
   const ValuesOfModule values = choice_.values().of_module(module, kept, resolve_);
   meant_for_values_ += values.meant;
-  if (values.meant == 0) return;
+  if (values.meant == 0 && (values.functions.empty() || !at_start)) return;
   if (!at_start)
     return report_once("no values " + of + "it was opened after the program had begun; 'karst on PID --args' can");
-  if (!values.problem.empty()) return report_once("no values " + of + values.problem);
+  if (!values.problem.empty()) report_once("no values " + of + values.problem);
   std::size_t refused = 0;
   for (const auto& [function, noted] : values.functions)
     if (!writer.note_values(function->id, noted)) ++refused;

@@ -37,6 +37,7 @@ class FunctionChoice {
 
   /// What is noted of functions' calls.
   void note(ValueChoice values) { values_ = std::move(values); }
+  void note_coroutines() { values_.note_coroutines(); }
 
   /// Functions that `--library` names are left on by a budget, and whatever their size.
   void name_libraries(std::vector<LibraryChoice> libraries) { libraries_ = std::move(libraries); }

@@ -187,7 +187,7 @@ class Launcher {
     result_.samples = sampler_.stop();
     result_.recorder = states_;
     judge_watch();
-    if (options_.choice.values().any() && chooser_.meant_for_values() == 0)
+    if (options_.choice.values().has_patterns() && chooser_.meant_for_values() == 0)
       result_.problems.push_back({"no traced function is one that --args or --returns means"});
     result_.processes = processes_.take(program_, result_.wait_status);
     if (result_.processes.empty() && result_.samples_alone &&

@@ -138,6 +138,22 @@ std::string fiber_library(const Wants& wants) {
   return {};
 }
 
+/// Whether a symbol is called as compilers call what goes on with a coroutine.
+bool has_coroutines(const ElfFile& file) {
+  using namespace std::string_view_literals;
+  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
+       section = elf_nextscn(file.get(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_STRTAB) continue;
+    const Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    const std::string_view texts(static_cast<const char*>(data->d_buf), data->d_size);
+    if (texts.find(".actor\0"sv) != std::string_view::npos || texts.find(".resume\0"sv) != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 Program describe(std::filesystem::path path) {
   Program program;
   program.executable = access(path.c_str(), X_OK) == 0;
@@ -150,6 +166,7 @@ Program describe(std::filesystem::path path) {
     const Wants wants = wants_of(file);
     program.fiber_library = fiber_library(wants);
     program.has_notes = wants.notes;
+    program.has_coroutines = has_coroutines(file);
   }
   program.path = std::move(path);
   return program;

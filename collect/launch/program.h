@@ -16,6 +16,7 @@ struct Program {
   bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
   std::string interpreter;     ///< of a script: the program behind #!
   bool has_notes = false;      ///< it says notes of its own (karst/karst.h)
+  bool has_coroutines = false;  ///< C++20's, as its symbols say
   std::string fiber_library;   ///< the first one that it is linked with and that switches stacks; empty: none known
 };
 

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <utility>
+
+#include "base/plain_name.h"
+#include "format/values.h"
 
 namespace karst::collect {
 
@@ -40,6 +44,15 @@ Result<ValueChoice> ValueChoice::make(const std::vector<std::string>& arguments,
   return choice;
 }
 
+namespace {
+/// Where a coroutine's frame lies: by the calling convention the first argument, whatever debug information says.
+symbols::FunctionValues frame_of_coroutine() {
+  constexpr auto kFirst = static_cast<std::uint8_t>(offsetof(format::SavedRegisters, rdi) / sizeof(std::uint64_t));
+  const format::ValueOp address{static_cast<std::uint8_t>(format::ValueHow::kRegister), kFirst, sizeof(std::uint64_t), 0};
+  return {{address}, {}, std::string(format::kCoroutineFrame) + ":x|"};
+}
+}  // namespace
+
 std::optional<symbols::ValueWish> ValueChoice::wish_of(const std::string& name) const {
   symbols::ValueWish wish;
   bool all = false;
@@ -63,6 +76,10 @@ ValuesOfModule ValueChoice::of_module(const reader::Module& module,
   std::vector<const reader::Function*> wanted;
   for (const reader::Function* f : functions) {
     if (f->tail_exit || f->note) continue;
+    if (coroutines_ && coroutine_part(f->name) != CoroutinePart::kNone) {
+      values.functions.push_back({f, frame_of_coroutine()});
+      continue;
+    }
     auto wish = wish_of(f->name);
     if (!wish) continue;
     wish->address = f->address - module.bias;
@@ -72,6 +89,7 @@ ValuesOfModule ValueChoice::of_module(const reader::Module& module,
   }
   values.meant = wishes.size();
   if (wishes.empty()) return values;
+  const std::size_t coroutines = values.functions.size();
   auto found = symbols::values_of(module.path, wishes, resolve);
   if (!found) {
     values.problem = found.error().message;
@@ -79,7 +97,7 @@ ValuesOfModule ValueChoice::of_module(const reader::Module& module,
   }
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!(*found)[i].description.empty()) values.functions.push_back({wanted[i], std::move((*found)[i])});
-  if (values.functions.empty()) values.problem = "they have no debug information of C or C++: compile them with -g";
+  if (values.functions.size() == coroutines) values.problem = "they have no debug information of C or C++: compile them with -g";
   return values;
 }
 

@@ -20,8 +20,8 @@ struct ValuesOfModule {
     symbols::FunctionValues values;
   };
   std::size_t meant = 0;            ///< functions that a pattern matches
-  std::vector<Function> functions;  ///< of them, those whose values can be noted
-  std::string problem;              ///< why there are none of those; else empty
+  std::vector<Function> functions;  ///< of them, those whose values can be noted; and parts of coroutines
+  std::string problem;              ///< why no pattern's values can be noted; else empty
 };
 
 /// Immutable once made.
@@ -32,7 +32,11 @@ class ValueChoice {
   /// `REGEX[:N,...]` each, N: of the arguments, from 1 on. The error is a bad one's.
   static Result<ValueChoice> make(const std::vector<std::string>& arguments, const std::vector<std::string>& returned);
 
-  bool any() const { return !arguments_.empty() || !returned_.empty(); }
+  /// Notes also which coroutine each resumption of one is of (base/plain_name.h).
+  void note_coroutines() { coroutines_ = true; }
+
+  bool any() const { return has_patterns() || coroutines_; }
+  bool has_patterns() const { return !arguments_.empty() || !returned_.empty(); }
   /// What is wanted of these functions, which are of this module and have names.
   ValuesOfModule of_module(const reader::Module& module, const std::vector<const reader::Function*>& functions,
                            const symbols::ResolveOptions& resolve) const;
@@ -47,6 +51,7 @@ class ValueChoice {
 
   std::vector<Rule> arguments_;
   std::vector<Rule> returned_;
+  bool coroutines_ = false;
 };
 
 }  // namespace karst::collect

@@ -27,6 +27,9 @@
  *   karst_request_begin(4711);            a request begins; any thread may work on it, and any may end it
  *   karst_request(4711);                  the calling thread works on it from here on; 0: on none
  *   karst_request_end(4711);
+ *   karst_flow(17);                       the call that the thread is in is a step of flow 17: where the flow was said
+ *   karst_flow_end(17);                   before leads to it, in whatever thread that was; and its last step, after
+ *                                         which the number may be used again
  *   karst_fiber_enter(number, name);      the calling thread works on that fiber from here on
  *   karst_fiber_leave();                  and on its own stack again
  */
@@ -75,6 +78,8 @@ KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (con
     void karst_request_begin(uint64_t id) KARST_NOTE_(void, request_begin, (uint64_t), (id)) KARST_STUB_
     void karst_request_end(uint64_t id) KARST_NOTE_(void, request_end, (uint64_t), (id)) KARST_STUB_
     void karst_request(uint64_t id) KARST_NOTE_(void, request, (uint64_t), (id)) KARST_STUB_
+    void karst_flow(uint64_t id) KARST_NOTE_(void, flow, (uint64_t), (id)) KARST_STUB_
+    void karst_flow_end(uint64_t id) KARST_NOTE_(void, flow_end, (uint64_t), (id)) KARST_STUB_
     void karst_named_message_(struct karst_name* name)
         KARST_NOTE_(void, named_message, (struct karst_name*), (name)) KARST_STUB_
     void karst_frame_(struct karst_name* name) KARST_NOTE_(void, frame, (struct karst_name*), (name)) KARST_STUB_

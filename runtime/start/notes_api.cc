@@ -79,6 +79,9 @@ KARST_API(void, request_begin)(std::uint64_t id) { record_number(NoteKind::kRequ
 KARST_API(void, request_end)(std::uint64_t id) { record_number(NoteKind::kRequestEnd, 0, id); }
 KARST_API(void, request)(std::uint64_t id) { record_number(NoteKind::kRequest, 0, id); }
 
+KARST_API(void, flow)(std::uint64_t id) { record_number(NoteKind::kFlow, 0, id); }
+KARST_API(void, flow_end)(std::uint64_t id) { record_number(NoteKind::kFlowEnd, 0, id); }
+
 KARST_API(void, color)(std::uint32_t color) {
   if (color != 0 && is_switched_on()) record_number(NoteKind::kColor, 0, color & 0xffffff);
 }

@@ -52,6 +52,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"frame", &Api::frame, false},
       {"locks", &Api::locks, false},
       {"lock", &Api::lock, false},
+      {"flows", &Api::flows, false},
       {"memory", &Api::memory, false},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},

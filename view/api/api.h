@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "view/api/flows.h"
 #include "view/api/locks.h"
 #include "view/api/memory.h"
 #include "view/api/notes.h"
@@ -77,6 +78,7 @@ class Api {
   Reply frame(const Question& question);
   Reply locks(const Question& question);
   Reply lock(const Question& question);
+  Reply flows(const Question& question);
   Reply memory(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
@@ -94,6 +96,7 @@ class Api {
   Values values_;
   Notes notes_;
   Locks locks_;
+  Flows flows_;
   Memory memory_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {

@@ -1,4 +1,4 @@
-// What is asked of notes, and of what is made of them: requests, plots, frames, locks, memory.
+// What is asked of notes, and of what is made of them: requests, plots, frames, locks, flows, memory.
 #include "view/api/api.h"
 #include "view/api/frames.h"
 #include "view/api/question.h"
@@ -160,6 +160,17 @@ Reply Api::lock(const Question& question) {
     question.complain("there is no holder '" + question.text("holder") + "' of lock " + std::to_string(lock));
   if (!question.error().empty()) return {};
   write_holder(json, index, *locks, lock, holder);
+  return json_reply(json);
+}
+
+Reply Api::flows(const Question& question) {
+  const auto call = question.call();
+  if (!call && question.error().empty()) question.complain("which call? thread and index are missing");
+  if (!question.error().empty()) return {};
+  const auto flows = flows_.of(question.index(), question.work());
+  if (flows == nullptr) return {};
+  Json json;
+  write_flows(json, question.index(), *flows, *call);
   return json_reply(json);
 }
 

@@ -65,6 +65,8 @@ NoteGroup group_of(std::uint32_t kind) {
     case NoteKind::kRequestBegin:
     case NoteKind::kRequestEnd:
     case NoteKind::kRequest:
+    case NoteKind::kFlow:
+    case NoteKind::kFlowEnd:
       return NoteGroup::kRequest;
     case NoteKind::kText:
       return NoteGroup::kText;

@@ -92,6 +92,7 @@ class IndexCache;
 class Preview;
 struct LockTracks;
 struct FrameTracks;
+struct FlowSet;
 
 /// What is made when somebody asks for it, and stays the same from then on. Any thread may ask.
 template <typename Of>
@@ -113,7 +114,7 @@ class Late {
   std::shared_ptr<const Of> of_;
 };
 
-/// Immutable once built, but for its locks and frames, which come late; any thread may read it.
+/// Immutable once built, but for its locks, frames and flows, which come late; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
@@ -163,6 +164,8 @@ class TraceIndex {
   /// The same (view/api/notes.h).
   std::shared_ptr<const FrameTracks> frames() const { return frames_.get(); }
   void set_frames(std::shared_ptr<const FrameTracks> frames) const { frames_.set(std::move(frames)); }
+  std::shared_ptr<const FlowSet> flows() const { return flows_.get(); }
+  void set_flows(std::shared_ptr<const FlowSet> flows) const { flows_.set(std::move(flows)); }
 
   /// Ticks since origin() for ns since the trace's start, and back.
   double to_ticks(double ns) const { return ns * static_cast<double>(trace_->clock().ticks_per_second) / 1e9; }
@@ -206,6 +209,7 @@ class TraceIndex {
   std::optional<Part> part_;
   mutable Late<LockTracks> locks_;
   mutable Late<FrameTracks> frames_;
+  mutable Late<FlowSet> flows_;
 };
 
 /// The time of a block's first event that has one, or of its start.

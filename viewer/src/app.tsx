@@ -231,7 +231,7 @@ function keepAddress(): () => void {
       START;
     const said = {
       ...{ selected, explained, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending },
-      ...{ selectedSpan: null, waking: null, frame: null, frameSpan: null },
+      ...{ selectedSpan: null, waking: null, flows: null, frame: null, frameSpan: null },
       ...fromAddress(store.state.traces),
     };
     if (said.view) said.view = clampView(said.view, store.total);

@@ -163,6 +163,7 @@ export function traceFacts(answer: Json): TraceInfo {
     functions: functionFacts(json),
     valued: new Set(list(json.values).map((f) => num(f, -1))),
     hasMemory: json.memory === true,
+    hasFlows: json.flows === true,
     sampled: json.sampled ? sampledFacts(object(json.sampled)) : null,
     lockWaits: new Set(list(json.lock_waits).map((f) => num(f, -1))),
     canCut: list(json.features).includes("cut"),

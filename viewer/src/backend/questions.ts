@@ -23,12 +23,14 @@ import {
   type Json,
 } from "./facts";
 import { frameFacts, frameList } from "./frame_facts";
+import { callFlows } from "./flow_facts";
 import { lockFacts, lockList } from "./lock_facts";
 import { callMemory } from "./memory_facts";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
 import type { FrameFacts, FrameList } from "./types/frames";
+import type { CallFlows } from "./types/flows";
 import type { LockFacts, LockList } from "./types/locks";
 import type { CallMemory } from "./types/memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
@@ -192,6 +194,10 @@ export class Questions implements Backend {
 
   async holder(lock: number, holder: number): Promise<LockFacts> {
     return lockFacts(await this.json("lock", { lock, holder }));
+  }
+
+  async flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows> {
+    return callFlows(await this.json("flows", { ...at }, signal));
   }
 
   async memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory> {

@@ -2,6 +2,7 @@
 import type { Scope } from "../backend/types/backend";
 import type { CallInfo, CallLine, CallRef } from "../backend/types/calls";
 import type { NoteLine } from "../backend/types/notes";
+import { completeFlows } from "./flows";
 import { completeLock } from "./locks";
 import { store, type ScopeKind, type Selected, type State, type Tab } from "./store";
 import { threadKey } from "./tracks";
@@ -77,6 +78,7 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
   change.waking = null;
   change.note = null;
   change.lock = null;
+  change.flows = null;
   store.set(change);
   void attempt(() => completeSelection(at));
   if (options.reveal && times) revealCall(at, times.begin, times.begin + times.duration);
@@ -111,7 +113,7 @@ export function selectedFacts(at: Selected, call: CallInfo): void {
 export async function completeSelection(at: Selected): Promise<void> {
   const call = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
   selectedFacts(at, call);
-  await completeLock(at, call.function);
+  await Promise.all([completeLock(at, call.function), completeFlows(at)]);
 }
 
 let scrollTo: (key: string, depth: number) => void = () => {};
@@ -144,7 +146,7 @@ export function revealCall(at: Selected, begin: number, end: number): void {
 }
 
 export function deselect(): void {
-  store.set({ selected: null, selectedSpan: null, waking: null, note: null, lock: null });
+  store.set({ selected: null, selectedSpan: null, waking: null, note: null, lock: null, flows: null });
 }
 
 /** Chooses a note, and selects the call that it was said in. Its time comes into view if it is not there. */

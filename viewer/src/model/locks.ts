@@ -37,7 +37,7 @@ export async function completeLock(at: Selected, func: number): Promise<void> {
 export function selectHolder(trace: number, lock: number, holder: number): Promise<void> {
   return attempt(async () => {
     const facts = await store.state.traces[trace]!.backend.holder(lock, holder);
-    store.set({ selected: null, selectedSpan: null, waking: null, note: null });
+    store.set({ selected: null, selectedSpan: null, waking: null, note: null, flows: null });
     store.set({ lock: { trace, facts }, tab: "call", dockOpen: true });
   });
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend } from "../backend/types/backend";
 import type { NoteGroup, NoteLine, PlotInfo } from "../backend/types/notes";
 import type { FrameList } from "../backend/types/frames";
+import type { CallFlows } from "../backend/types/flows";
 import type { LockFacts, LockList } from "../backend/types/locks";
 import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
@@ -75,6 +76,8 @@ export interface State {
   readonly locks: readonly (LockList | undefined)[];
   /** The selected wait, or who is selected that had a lock; null: neither is. */
   readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
+  /** Flows that the selected call is a step of; null: none are known. */
+  readonly flows: { readonly at: Selected; readonly flows: CallFlows } | null;
   /** By trace: what has bars of frames, once they are known. */
   readonly frames: readonly (FrameList | undefined)[];
   /** The chosen set of frames, and which of them; null: none was chosen. Its times once they are known. */
@@ -133,6 +136,7 @@ export const START: State = {
   plots: [],
   locks: [],
   lock: null,
+  flows: null,
   frames: [],
   frame: null,
   frameSpan: null,

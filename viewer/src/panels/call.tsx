@@ -14,6 +14,7 @@ import { ExplanationView } from "./explanation";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
 import { MemoryView } from "./memory";
+import { FlowsView } from "./flows";
 import { HeldPanel, LockWaitView } from "./lock";
 import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting, Whose } from "./parts";
 import { SourceView } from "./source";
@@ -271,6 +272,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         <Actions at={at} call={call} />
         {call.values && <ValueList values={call.values} />}
         {lock?.facts.wait && isAt(lock, at) && <LockWaitView trace={at.trace} facts={lock.facts} />}
+        <FlowsView at={at} />
         <Facts at={at} call={call} />
         <MemoryView at={at} />
         <Waits at={at} call={call} />

@@ -4,6 +4,7 @@ import type { Range, State, Waking } from "../model/store";
 import { duration, moment, step } from "../model/time";
 import { threadKey } from "../model/tracks";
 import { drawArrow, drawArrowLabel, middleOf } from "./arrows";
+import { drawFlows } from "./flow_lines";
 import { drawLock } from "./lock_lines";
 import { FONT } from "./renderer";
 import { RULER, type Hit, type Scene } from "./scene";
@@ -39,6 +40,7 @@ export function drawOverlay(
     box(c, scene, state, `${frame.trace}:f${frame.set}`, bar, inks.text, 2);
   }
   if (state.waking) drawWaking(c, scene, state, state.waking);
+  if (state.flows) drawFlows(c, scene, state, state.flows);
   if (state.lock) drawLock(c, scene, state, state.lock);
   if (state.note) drawNote(c, scene, state, state.note);
   const { pointed } = state;

@@ -3,6 +3,7 @@
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
 import type { FrameFacts, FrameList } from "./frames";
 import type { LockFacts, LockList } from "./locks";
+import type { CallFlows } from "./flows";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
@@ -88,6 +89,8 @@ export interface Backend {
   lock(at: CallRef): Promise<LockFacts>;
   /** One who had a lock of locks(), and who waited. */
   holder(lock: number, holder: number): Promise<LockFacts>;
+  /** Which flows a call is a step of, of a trace that has flows. */
+  flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows>;
   /** What a call took, of a trace that has records of memory. */
   memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory>;
   threads(scope: Scope): Promise<ThreadSums>;

@@ -170,6 +170,8 @@ export interface TraceInfo {
   valued: ReadonlySet<number>;
   /** It has records of memory. */
   hasMemory: boolean;
+  /** Its calls lead to one another: api/flows. */
+  hasFlows: boolean;
   /** What code was sampled in; null: nothing was sampled. */
   sampled: SampledInfo | null;
   /** Numbers of those that are waits for locks. */
