@@ -144,8 +144,7 @@ void FlowFinder::Impl::add_said(const reader::Thread& thread, const reader::Call
   }
 }
 
-void FlowFinder::Impl::add_resumptions(const reader::Thread& thread, const reader::Calls& calls,
-                                       const Filter& passes) {
+void FlowFinder::Impl::add_resumptions(const reader::Thread& thread, const reader::Calls& calls, const Filter& passes) {
   Names& of = names_of(thread.process);
   if (of.begun.empty()) return;
   const CallValues values(calls);
@@ -175,8 +174,8 @@ void FlowFinder::Impl::add_resumptions(const reader::Thread& thread, const reade
       destroyer = row;
       continue;
     }
-    const bool jumped_to = destroyer != reader::kNoParent && row == destroyer + 1 &&
-                           (calls.marks[destroyer] & reader::kCallTail) != 0;
+    const bool jumped_to =
+        destroyer != reader::kNoParent && row == destroyer + 1 && (calls.marks[destroyer] & reader::kCallTail) != 0;
     if (frame[0] == destroying && (part_of(of, within) == CoroutinePart::kEnds || jumped_to)) continue;
     const bool first = coroutine_of(of, within) == coroutine && part_of(of, within) == CoroutinePart::kNone;
     if (first) of.made[coroutine - 1] = true;

@@ -40,9 +40,9 @@ struct Flow {
   std::uint64_t gap(std::size_t i) const {
     return steps[i + 1].begin > steps[i].end ? steps[i + 1].begin - steps[i].end : 0;
   }
-  std::uint64_t gaps() const;         ///< ticks, of all of them
-  std::size_t longest_gap() const;    ///< the step that it follows; steps.size(): there is none
-  std::uint32_t threads() const;      ///< that it went through
+  std::uint64_t gaps() const;       ///< ticks, of all of them
+  std::size_t longest_gap() const;  ///< the step that it follows; steps.size(): there is none
+  std::uint32_t threads() const;    ///< that it went through
 };
 
 /// `flow 17`, or a coroutine's name and where its frame lay: `serve [0x5581c0]`.
@@ -56,8 +56,9 @@ bool tells_of_flows(const reader::Trace& trace, const reader::Thread& thread);
 /// Puts steps together. `trace` must outlive it. Memory: some 100 bytes a step. Use from one thread.
 ///
 /// A frame's address is used again when a coroutine has ended. Its end is known by its destruction, and the begin of
-/// gcc's by the call of the function that makes it. Others have neither where final_suspend() does not suspend: where the
-/// trace has neither of any coroutine of this function, a resumption is of another one if one has begun since the last.
+/// gcc's by the call of the function that makes it. Others have neither where final_suspend() does not suspend: where
+/// the trace has neither of any coroutine of this function, a resumption is of another one if one has begun since the
+/// last.
 class FlowFinder {
  public:
   explicit FlowFinder(const reader::Trace& trace);

@@ -158,9 +158,9 @@ class FlowPrinter {
     for (std::size_t i = 0; i < shown_ && !output.failed(); ++i) {
       const Flow& f = flows_[i];
       output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(flow_name(input_.trace, f)), f.id,
-                                f.coroutine != 0 ? 1 : 0, process(f).pid, since_start(f.begin()),
-                                ns(f.end - f.begin()), f.ended ? 1 : 0, f.steps.size(), f.threads(), ns(f.gaps()),
-                                ns(longest(f)), csv_field(where(f))));
+                                f.coroutine != 0 ? 1 : 0, process(f).pid, since_start(f.begin()), ns(f.end - f.begin()),
+                                f.ended ? 1 : 0, f.steps.size(), f.threads(), ns(f.gaps()), ns(longest(f)),
+                                csv_field(where(f))));
     }
   }
 
@@ -290,9 +290,8 @@ int flows(const Options& options) {
   if (found.empty() && id) return fail({trace.name() + " has no flow " + options.id + " that passes all filters"});
   if (found.empty()) return fail({"no flow of " + trace.name() + " passes all filters"});
   if (options.sort != "begin")
-    std::stable_sort(found.begin(), found.end(), [&](const Flow& a, const Flow& b) {
-      return key_of(a, options.sort) > key_of(b, options.sort);
-    });
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Flow& a, const Flow& b) { return key_of(a, options.sort) > key_of(b, options.sort); });
   const bool text = options.format == "text";
   const FlowPrinter printer(**input, found, text || options.limit != Options().limit ? options.limit : 0);
   if (text) {
@@ -313,7 +312,7 @@ int flows(const Options& options) {
 void register_flows(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand(
-      "flows", "List flows from call to call, and coroutines: how long they waited between two steps, and where");
+      "flows", "List what leads from call to call, and coroutines: how long there was nothing between two steps");
   command.footer(kFooter);
   add_file_option(command, options->input);
   command.add_option("--id", options->id, "Show the steps of this flow").type_name("ID");

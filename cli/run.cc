@@ -232,8 +232,9 @@ bool asks_for_calls(const RunOptions& options) {
          !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
          !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
          !(options.fibers.empty() || options.fibers == kNoFibers) || !options.plugins.empty() || options.signal ||
-         options.coroutines == kAllCoroutines || options.file || options.on_crash || !program.functions.empty() || !program.not_functions.empty() ||
-         !program.no_trace.empty() || !program.only.empty() || !program.libraries.empty();
+         options.coroutines == kAllCoroutines || options.file || options.on_crash || !program.functions.empty() ||
+         !program.not_functions.empty() || !program.no_trace.empty() || !program.only.empty() ||
+         !program.libraries.empty();
 }
 
 /// The library's whole path, as LD_PRELOAD can name it.

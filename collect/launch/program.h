@@ -10,14 +10,14 @@
 namespace karst::collect {
 
 struct Program {
-  std::filesystem::path path;  ///< the file to execute
-  bool executable = true;      ///< false: there is such a file, but it may not be executed (status 126)
-  bool has_sleds = false;      ///< built with karst-gcc or karst-g++
-  bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
-  std::string interpreter;     ///< of a script: the program behind #!
-  bool has_notes = false;      ///< it says notes of its own (karst/karst.h)
+  std::filesystem::path path;   ///< the file to execute
+  bool executable = true;       ///< false: there is such a file, but it may not be executed (status 126)
+  bool has_sleds = false;       ///< built with karst-gcc or karst-g++
+  bool is_static = false;       ///< no loader brings libraries into it, and libkarst is not inside
+  std::string interpreter;      ///< of a script: the program behind #!
+  bool has_notes = false;       ///< it says notes of its own (karst/karst.h)
   bool has_coroutines = false;  ///< C++20's, as its symbols say
-  std::string fiber_library;   ///< the first one that it is linked with and that switches stacks; empty: none known
+  std::string fiber_library;    ///< the first one that it is linked with and that switches stacks; empty: none known
 };
 
 /// Looks `name` up, in PATH when it has no slash. None when there is no such file.

@@ -48,7 +48,8 @@ namespace {
 /// Where a coroutine's frame lies: by the calling convention the first argument, whatever debug information says.
 symbols::FunctionValues frame_of_coroutine() {
   constexpr auto kFirst = static_cast<std::uint8_t>(offsetof(format::SavedRegisters, rdi) / sizeof(std::uint64_t));
-  const format::ValueOp address{static_cast<std::uint8_t>(format::ValueHow::kRegister), kFirst, sizeof(std::uint64_t), 0};
+  const format::ValueOp address{static_cast<std::uint8_t>(format::ValueHow::kRegister), kFirst, sizeof(std::uint64_t),
+                                0};
   return {{address}, {}, std::string(format::kCoroutineFrame) + ":x|"};
 }
 }  // namespace
@@ -97,7 +98,8 @@ ValuesOfModule ValueChoice::of_module(const reader::Module& module,
   }
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!(*found)[i].description.empty()) values.functions.push_back({wanted[i], std::move((*found)[i])});
-  if (values.functions.size() == coroutines) values.problem = "they have no debug information of C or C++: compile them with -g";
+  if (values.functions.size() == coroutines)
+    values.problem = "they have no debug information of C or C++: compile them with -g";
   return values;
 }
 

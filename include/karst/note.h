@@ -78,8 +78,6 @@ KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (con
     void karst_request_begin(uint64_t id) KARST_NOTE_(void, request_begin, (uint64_t), (id)) KARST_STUB_
     void karst_request_end(uint64_t id) KARST_NOTE_(void, request_end, (uint64_t), (id)) KARST_STUB_
     void karst_request(uint64_t id) KARST_NOTE_(void, request, (uint64_t), (id)) KARST_STUB_
-    void karst_flow(uint64_t id) KARST_NOTE_(void, flow, (uint64_t), (id)) KARST_STUB_
-    void karst_flow_end(uint64_t id) KARST_NOTE_(void, flow_end, (uint64_t), (id)) KARST_STUB_
     void karst_named_message_(struct karst_name* name)
         KARST_NOTE_(void, named_message, (struct karst_name*), (name)) KARST_STUB_
     void karst_frame_(struct karst_name* name) KARST_NOTE_(void, frame, (struct karst_name*), (name)) KARST_STUB_
@@ -90,11 +88,15 @@ KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (con
   __builtin_memcpy(&bits, &value, sizeof bits);
   KARST_NOTE_(void, number, (struct karst_name*, uint64_t), (name, bits))
 }
+/* clang-format off */
+KARST_STUB_ void karst_flow(uint64_t id) KARST_NOTE_(void, flow, (uint64_t), (id))
+KARST_STUB_ void karst_flow_end(uint64_t id) KARST_NOTE_(void, flow_end, (uint64_t), (id))
 KARST_STUB_ void karst_number(const char* name, double value) {
   uint64_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
   KARST_NOTE_(void, number_of, (const char*, uint64_t), (name, bits))
 }
+/* clang-format on */
 KARST_STUB_ void karst_message_color(const char* text, uint32_t color) {
   karst_message_color_sized(text, __SIZE_MAX__, color);
 }

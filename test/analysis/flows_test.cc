@@ -63,8 +63,8 @@ TEST(Flows, RandomOnesAreAsTheirLogSays) {
     std::mt19937 random(seed);
     SampleTrace values;
     values.process(1, "app", {"f"});
-    std::vector<std::vector<std::string>> said;         // of each flow the times of its steps
-    std::map<std::uint64_t, std::size_t> open;          // number: which flow it is
+    std::vector<std::vector<std::string>> said;  // of each flow the times of its steps
+    std::map<std::uint64_t, std::size_t> open;   // number: which flow it is
     struct Said {
       NoteKind kind;
       std::uint64_t id, at;
@@ -108,8 +108,9 @@ void part(SampleTrace& values, std::uint32_t function, std::uint64_t frame, std:
 constexpr const char* kFrame = "coroutine frame:x|";
 
 SampleTrace& with_coroutine(SampleTrace& values, const char* resumes) {
-  values.process(1, "app", {"main", "f(int)", std::string("f(int) [clone .") + resumes + "]", "f(int) [clone .destroy]",
-                             "f(int) [clone .destroy]"});
+  values.process(1, "app",
+                 {"main", "f(int)", std::string("f(int) [clone .") + resumes + "]", "f(int) [clone .destroy]",
+                  "f(int) [clone .destroy]"});
   values.function(5).tail_exit = true;  // the second id of 4
   values.function(5).address = values.function(4).address;
   values.function(3).values = kFrame;

@@ -49,11 +49,10 @@ void write_step(Json& json, const TraceIndex& index, const FlowStep& step, std::
 
 bool Flows::has(const TraceIndex& index) {
   return std::any_of(index.threads().begin(), index.threads().end(), [&](const ThreadIndex& thread) {
-    return may_have_steps(thread) &&
-           (thread.notes[static_cast<std::size_t>(NoteKind::kFlow)] +
-                    thread.notes[static_cast<std::size_t>(NoteKind::kFlowEnd)] !=
-                0 ||
-            analysis::notes_coroutines(index.trace().processes()[thread.thread->process]));
+    return may_have_steps(thread) && (thread.notes[static_cast<std::size_t>(NoteKind::kFlow)] +
+                                              thread.notes[static_cast<std::size_t>(NoteKind::kFlowEnd)] !=
+                                          0 ||
+                                      analysis::notes_coroutines(index.trace().processes()[thread.thread->process]));
   });
 }
 

@@ -58,21 +58,20 @@ static volatile int g_sum;
 
 KEEP_CALL void work(int n) { g_sum = n; }
 
-#define BODY                                \
-  {                                         \
-    for (int i = 0; i < rounds; ++i) {      \
-      work(i);                              \
-      co_await Suspend{told};               \
-    }                                       \
-    work(rounds);                           \
+#define BODY                           \
+  {                                    \
+    for (int i = 0; i < rounds; ++i) { \
+      work(i);                         \
+      co_await Suspend{told};          \
+    }                                  \
+    work(rounds);                      \
   }
 using Always = std::suspend_always;
 using Never = std::suspend_never;
-KEEP_CALL Task<Always, Always> lazy(Told& told, int rounds) BODY
-KEEP_CALL Task<Never, Always> eager(Told& told, int rounds) BODY
-KEEP_CALL Task<Never, Never> detached(Told& told, int rounds) BODY
+KEEP_CALL Task<Always, Always> lazy(Told& told, int rounds) BODY KEEP_CALL Task<Never, Always> eager(
+    Told& told, int rounds) BODY KEEP_CALL Task<Never, Never> detached(Told& told, int rounds) BODY
 
-struct Running {
+    struct Running {
   Told* told;
   void* frame;
   int left;  // resumptions

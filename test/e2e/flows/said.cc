@@ -40,9 +40,18 @@ NOTRACE static void say(Item& item, const char* in) {
     karst_flow(item.flow);
 }
 
-__attribute__((noinline)) static void make(Item& item) { say(item, "make"); }
-__attribute__((noinline)) static void change(Item& item) { say(item, "change"); }
-__attribute__((noinline)) static void store(Item& item) { say(item, "store"); }
+__attribute__((noinline)) static void make(Item& item) {
+  say(item, "make");
+  asm volatile("" ::: "memory");  // no tail call
+}
+__attribute__((noinline)) static void change(Item& item) {
+  say(item, "change");
+  asm volatile("" ::: "memory");  // no tail call
+}
+__attribute__((noinline)) static void store(Item& item) {
+  say(item, "store");
+  asm volatile("" ::: "memory");  // no tail call
+}
 
 NOTRACE static void put(const Item& item) {
   {
@@ -79,6 +88,13 @@ NOTRACE static void work(unsigned seed) {
   }
 }
 
+NOTRACE static void wait_until_left(int left) {
+  for (std::unique_lock lock(g_mutex); g_left > left; lock.lock()) {
+    lock.unlock();
+    std::this_thread::yield();
+  }
+}
+
 int main() {
   std::mt19937 random(1);
   // A flow that is never ended, one of a single step, and the greatest number.
@@ -87,21 +103,13 @@ int main() {
   make(whole);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i);
-  for (int i = 0; i < g_left || i < 300; ++i) {
+  for (int i = 0; i < 300; ++i) {
     // Numbers come back, but not before their flow has ended.
     Item item{static_cast<uint64_t>(i) % 100 + 1, static_cast<int>(random() % 6) + 2};
-    if (i % 100 == 0 && i != 0) {
-      std::unique_lock lock(g_mutex);
-      while (g_left > 300 - i) {
-        lock.unlock();
-        std::this_thread::yield();
-        lock.lock();
-      }
-    }
+    if (i % 100 == 0) wait_until_left(300 - i);
     make(item);
     --item.steps;
     put(item);
-    if (i == 299) break;
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& line : g_said) puts(line.c_str());

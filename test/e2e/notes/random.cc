@@ -72,7 +72,17 @@ NOTRACE static void formatted(const char* in) {
 
 NOTRACE static void note(const char* in) {
   std::mt19937& random = t_log->random;
-  switch (random() % 13) {
+  switch (random() % 14) {
+    case 13: {
+      const uint64_t id = static_cast<uint64_t>(random()) << (random() % 33);
+      const bool last = random() % 2 == 0;
+      if (last)
+        karst_flow_end(id);
+      else
+        karst_flow(id);
+      log_note(last ? "flow ends" : "flow", std::to_string(id), in);
+      break;
+    }
     case 10: {
       const uint32_t color = static_cast<uint32_t>(random()) % 0xffffff + 1;
       karst_color(color);
