@@ -311,8 +311,8 @@ int flows(const Options& options) {
 
 void register_flows(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand(
-      "flows", "List what leads from call to call, and coroutines: how long there was nothing between two steps");
+  Command command =
+      app.add_subcommand("flows", "List what leads from call to call, coroutines too, and how long each step waited");
   command.footer(kFooter);
   add_file_option(command, options->input);
   command.add_option("--id", options->id, "Show the steps of this flow").type_name("ID");

@@ -29,25 +29,57 @@ target_link_libraries(karst_syscall_table PRIVATE karst_analysis)
 add_custom_command(OUTPUT ${engine_dir}/syscall_names.cc
   COMMAND karst_syscall_table > ${engine_dir}/syscall_names.cc
   COMMENT "Writing the page's table of system calls")
-set(engine_objects "")
-foreach(source
-    analysis/errno_names analysis/explain analysis/explain_words analysis/flows analysis/frames analysis/function_list analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values analysis/waits
-    base/json base/plain_name base/text base/utf8 query/flame query/selection query/table
-    reader/calls reader/clock_problems reader/chunks reader/cuts reader/event_stream reader/fiber_runs
-    reader/fibers reader/lost_times reader/model_builder reader/model_records reader/moments reader/state_chunks reader/state_walk reader/states
-    reader/sample_chunks reader/switches reader/thread_states reader/trace symbols/function_filter view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
-    view/api/explain view/api/facts view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads view/api/notes view/api/notes_looks view/api/notes_plots view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips view/api/outliers view/api/requests view/api/source view/api/states view/api/values view/index/strips view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_frames view/tiles/track_locks view/tiles/track_samples view/tiles/track_states view/tiles/track_threads view/tiles/tracks
-    viewer/engine/engine viewer/engine/file_bytes viewer/engine/throw syscall_names)
-  set(from ${CMAKE_SOURCE_DIR}/${source}.cc)
-  if(source STREQUAL syscall_names)
-    set(from ${engine_dir}/syscall_names.cc)
+# By room, each compiled several files at a time: most of the time are the headers.
+set(engine_sources
+  analysis/errno_names analysis/explain analysis/explain_words analysis/flows analysis/frames analysis/function_list
+  analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text
+  analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
+  analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
+  analysis/waits
+  base/json base/plain_name base/text base/utf8
+  query/flame query/selection query/table
+  reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
+  reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
+  reader/state_walk reader/states reader/switches reader/thread_states reader/trace
+  symbols/function_filter
+  view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
+  view/api/explain view/api/facts view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads
+  view/api/notes view/api/notes_looks view/api/notes_plots view/api/outliers view/api/requests view/api/source
+  view/api/states view/api/values
+  view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips
+  view/index/strips
+  view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_frames view/tiles/track_locks
+  view/tiles/track_samples view/tiles/track_states view/tiles/track_threads view/tiles/tracks
+  viewer/engine/engine viewer/engine/file_bytes viewer/engine/throw)
+set(engine_units "")
+set(unit_room "")
+set(unit_size 0)
+foreach(source IN LISTS engine_sources)
+  get_filename_component(room ${source} DIRECTORY)
+  if(NOT room STREQUAL unit_room OR unit_size EQUAL 7)
+    list(LENGTH engine_units number)
+    set(unit ${engine_dir}/unit-${number}.cc)
+    list(APPEND engine_units ${unit})
+    set(unit_text_${number} "")
+    set(unit_room ${room})
+    set(unit_size 0)
   endif()
-  string(REPLACE / - name ${source})
-  set(object ${engine_dir}/${name}.o)
+  string(APPEND unit_text_${number} "#include \"${source}.cc\"\n")
+  math(EXPR unit_size "${unit_size} + 1")
+endforeach()
+set(number 0)
+foreach(unit IN LISTS engine_units)
+  file(CONFIGURE OUTPUT ${unit} CONTENT "${unit_text_${number}}" @ONLY)
+  math(EXPR number "${number} + 1")
+endforeach()
+set(engine_objects "")
+foreach(from IN LISTS engine_units ITEMS ${engine_dir}/syscall_names.cc)
+  string(REGEX REPLACE "cc$" "o" object ${from})
+  file(RELATIVE_PATH name ${engine_dir} ${from})
   add_custom_command(OUTPUT ${object}
     COMMAND ${KARST_WASM_CLANG} ${engine_flags} -MD -MF ${object}.d -MT ${object} -c ${from} -o ${object}
     DEPENDS ${from} DEPFILE ${object}.d VERBATIM
-    COMMENT "Compiling ${source} for the page")
+    COMMENT "Compiling ${name} for the page")
   list(APPEND engine_objects ${object})
 endforeach()
 set(engine_file ${CMAKE_BINARY_DIR}/page-engine.wasm)

@@ -58,20 +58,24 @@ static volatile int g_sum;
 
 KEEP_CALL void work(int n) { g_sum = n; }
 
-#define BODY                           \
-  {                                    \
-    for (int i = 0; i < rounds; ++i) { \
-      work(i);                         \
-      co_await Suspend{told};          \
-    }                                  \
-    work(rounds);                      \
+#define COROUTINE(type, name)                   \
+  KEEP_CALL type name(Told& told, int rounds) { \
+    for (int i = 0; i < rounds; ++i) {          \
+      work(i);                                  \
+      co_await Suspend{told};                   \
+    }                                           \
+    work(rounds);                               \
   }
-using Always = std::suspend_always;
-using Never = std::suspend_never;
-KEEP_CALL Task<Always, Always> lazy(Told& told, int rounds) BODY KEEP_CALL Task<Never, Always> eager(
-    Told& told, int rounds) BODY KEEP_CALL Task<Never, Never> detached(Told& told, int rounds) BODY
 
-    struct Running {
+using Lazy = Task<std::suspend_always, std::suspend_always>;
+using Eager = Task<std::suspend_never, std::suspend_always>;
+using Detached = Task<std::suspend_never, std::suspend_never>;
+
+COROUTINE(Lazy, lazy)
+COROUTINE(Eager, eager)
+COROUTINE(Detached, detached)
+
+struct Running {
   Told* told;
   void* frame;
   int left;  // resumptions
