@@ -1,12 +1,12 @@
 // Frames: how long they took against the target, which were slowest, and the chosen one.
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { FrameFacts, FrameLine, FrameList, FramePicture } from "../backend/types/frames";
+import { useEffect, useState } from "preact/hooks";
+import type { FrameFacts, FrameLine, FrameList } from "../backend/types/frames";
 import { classOf, FRAME_CLASSES, goToFrame, isTarget, setTarget, TARGET_MS, targetWords } from "../model/frames";
 import { css } from "../model/colour";
 import { visible } from "../model/names";
-import { pixelsOf } from "../model/picture";
 import { store, useStore } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
+import { Picture } from "../timeline/frame_picture";
 import { currentScene } from "../timeline/steps";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
@@ -106,25 +106,6 @@ function Steps({ trace, set, facts: { frame, previous, next } }: Of) {
   );
 }
 
-/** What the frame showed, as the program gave it. */
-function Picture({ of }: { of: FramePicture }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
-    canvas.current?.getContext("2d")?.putImageData(new ImageData(pixelsOf(of), of.width, of.height), 0, 0);
-  }, [of]);
-  return (
-    <canvas
-      ref={canvas}
-      class="frame-picture"
-      width={of.width}
-      height={of.height}
-      role="img"
-      aria-label="What the frame showed"
-      data-testid="frame-picture"
-    />
-  );
-}
-
 function Chosen({ name, facts: { frame, picture }, target }: Of) {
   if (!frame)
     return <p class="quiet">Click a frame in the timeline, or in the list of the slowest, to have its times here.</p>;
@@ -160,7 +141,7 @@ function Chosen({ name, facts: { frame, picture }, target }: Of) {
           <dd>{duration(frame.begin)}</dd>
         </div>
       </dl>
-      {picture && <Picture of={picture} />}
+      {picture && <Picture of={picture} testid="frame-picture" />}
     </>
   );
 }

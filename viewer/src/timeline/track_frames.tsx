@@ -8,6 +8,8 @@ import { visible } from "../model/names";
 import { store } from "../model/store";
 import { count, duration } from "../model/time";
 import { word, type Theme } from "../model/colour";
+import { useAnswer } from "../panels/answers";
+import { Picture } from "./frame_picture";
 import type { Palette } from "./paint";
 import { SliceTip } from "./slice_tip";
 import { edgeOf, type Inks } from "./theme";
@@ -58,8 +60,24 @@ function paletteOf({ theme, frames, background }: Inks): Palette {
 
 const targetNs = () => store.state.frameTarget * 1e6;
 
+/** What the frame below the pointer showed. */
+function TipPicture({ trace, set, number }: { trace: number; set: number; number: number }) {
+  const key = `${trace}.${set}.${number}`;
+  const answer = useAnswer(
+    key,
+    async (signal) => ({
+      key,
+      facts: await store.state.traces[trace]!.backend.frame(set, targetNs(), number, signal),
+    }),
+    80,
+  );
+  const picture = answer.value?.key === key ? answer.value.facts.picture : undefined;
+  return picture ? <Picture of={picture} testid="tip-picture" /> : null;
+}
+
 function FrameTip({ hit }: { hit: SliceHit }) {
-  const { row, at, info } = hit;
+  const { row, at, info, trace } = hit;
+  const shows = store.state.traces[trace]!.info.threads.some(({ notes }) => (notes.picture ?? 0) > 0);
   const summed = (row.flags[at]! & kSummed) !== 0;
   const of = FRAME_CLASSES[classOf(row.duration[at]!, !(row.flags[at]! & kOpenBegin), targetNs())]!;
   return (
@@ -72,6 +90,7 @@ function FrameTip({ hit }: { hit: SliceHit }) {
           {of === "far" ? ", more than twice" : ""}
         </span>
       )}
+      {shows && !summed && <TipPicture trace={trace} set={info.owner} number={row.index[at]!} />}
     </SliceTip>
   );
 }

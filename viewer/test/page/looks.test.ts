@@ -12,8 +12,8 @@ beforeAll(() => {
   ({ trace } = record("looks.karst", [], [build("notes/looks.c", "looks")]));
 });
 
-const pixels = (tab: Tab) =>
-  tab.page.locator("[data-testid=frame-picture]").evaluate((element) => {
+const pixels = (tab: Tab, at = "frame-picture") =>
+  tab.page.locator(`[data-testid=${at}]`).evaluate((element) => {
     const canvas = element as HTMLCanvasElement;
     const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
     return { width: canvas.width, height: canvas.height, data: [...data] };
@@ -55,6 +55,38 @@ test("a frame's picture is what the program painted", async () => {
           expect(Math.abs(data[(line * width + column) * 4 + c]! - value), `${column}, ${line}`).toBeLessThan(16),
         );
   }
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+test("over the bar of frames the pointer shows what each of them showed", async () => {
+  const tab = await session.open([trace], "#tab=frames", {}, listen);
+  await tab.settle();
+  const heads = tab.page.locator(".heads .head");
+  await until(
+    () => heads.allInnerTexts(),
+    (texts) => texts.some((text) => /^main\b/.test(text)),
+    "the frames' bar",
+  );
+  const at = (await heads.allInnerTexts()).findIndex((text) => /^main\b/.test(text));
+  const row = (await heads.nth(at).boundingBox())!;
+  const area = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+  await tab.settle();
+  const seen = new Map<number, number>();
+  for (let x = 0; x < 1 && seen.size < 3; x += 0.008) {
+    await tab.page.mouse.move(area.x + x * area.width, row.y + row.height / 2);
+    await tab.page.waitForTimeout(40);
+    const tip = (await tab.page.locator(".tip").allInnerTexts())[0] ?? "";
+    const number = Number(/^main (\d+)/.exec(tip)?.[1] ?? 0);
+    if (number === 0 || seen.has(number)) continue;
+    const picture = tab.page.locator("[data-testid=tip-picture]");
+    if (number > 5) continue;
+    await picture.waitFor();
+    const { data } = await pixels(tab, "tip-picture");
+    seen.set(number, data[2]!);
+  }
+  expect(seen.size).toBeGreaterThan(1);
+  for (const [number, blue] of seen) expect(Math.abs(blue - [0, 0, 1, 2, 3, 5][number]! * 50)).toBeLessThan(16);
   expect(tab.errors).toEqual([]);
   await tab.close();
 });
