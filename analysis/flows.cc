@@ -7,7 +7,6 @@
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 
 #include "analysis/notes.h"
 #include "analysis/requests.h"

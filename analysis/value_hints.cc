@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "format/values.h"
 
 namespace karst::analysis {
 namespace {
@@ -44,6 +45,7 @@ void ValueSamples::set_here(std::uint32_t path, std::uint32_t row) {
 void ValueSamples::add_typical(std::uint32_t path, const NamedValues& values) {
   ++calls_[path];
   for (const auto& [name, text] : values) {
+    if (name == format::kCoroutineFrame) continue;  // which coroutine it was is no cause
     Usual& usual = usual_[{path, name}];
     if (usual.times.size() > kMostDifferent) continue;
     ++usual.count;

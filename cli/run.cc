@@ -237,6 +237,23 @@ bool asks_for_calls(const RunOptions& options) {
          !program.libraries.empty();
 }
 
+/// Options that a program into which no runtime comes has nothing of; empty: none was given.
+std::string options_of_the_runtime(const RunOptions& options) {
+  std::string given;
+  const auto add = [&](bool is, const char* name) {
+    if (is) given += (given.empty() ? "" : ", ") + std::string(name);
+  };
+  add(options.memory.has_value(), "--memory");
+  add(options.budget.has_value(), "--budget");
+  add(!options.keep.empty(), "--keep");
+  add(options.clock.has_value(), "--clock");
+  add(options.off, "--off");
+  add(options.prefault, "--prefault");
+  add(options.kept_memory.has_value(), "--kept-memory");
+  add(options.stats, "--stats");
+  return given;
+}
+
 /// The library's whole path, as LD_PRELOAD can name it.
 Result<std::string> plugin_path(const std::string& given) {
   std::error_code error;
@@ -349,6 +366,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
 
+  if (const std::string given = options_of_the_runtime(options); launch.program.is_static && !given.empty())
+    fail({given + ": without effect, as " + printable(command[0]) +
+          " is statically linked: it is sampled, and its calls are not traced"});
   if (const std::string why = why_counter_is_unsure(); !why.empty())
     fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
           ")"});

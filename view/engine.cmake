@@ -49,6 +49,7 @@ set(engine_sources
   view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips
   view/index/strips
   view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_frames view/tiles/track_locks
+  view/tiles/track_requests
   view/tiles/track_samples view/tiles/track_states view/tiles/track_threads view/tiles/tracks
   viewer/engine/engine viewer/engine/file_bytes viewer/engine/throw)
 set(engine_units "")

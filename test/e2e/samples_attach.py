@@ -206,6 +206,8 @@ class SamplesAttach(TortureTest):
             run = self.run_traced(running("-static"), options=options, status=1, input="\n\n")
             self.assertEqual(run.out, "", "it is not started")
             self.assertIn(said, run.err)
+        run = self.run_traced(running("-static"), options=("--memory", "1M", "--budget", "5%"), input="\n\n")
+        self.assertIn("--memory, --budget: without effect", run.err)
         run = self.run_traced(running(), input="\n\n")
         self.assertIsNone(run.trace.info["samples"], "what can be traced is not sampled unasked")
 

@@ -4,11 +4,19 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "format/note.h"
 #include "test/view/random_trace.h"
 #include "view/api/api.h"
+#include "view/api/requests.h"
 
 namespace karst {
 namespace {
@@ -89,8 +97,109 @@ TEST(ViewRequests, LimitsAndTracesWithoutAny) {
   test::SampleTrace plain;
   plain.process(1, "app", {"main"}).thread(1, "app").call(1, 1000, 2000);
   const auto none = test::index_of(plain);
-  EXPECT_EQ(view::Api({none.get()}, "1").answer("requests", {}).body, R"({"count":0,"requests":[]})");
+  EXPECT_EQ(view::Api({none.get()}, "1").answer("requests", {}).body, R"({"count":0,"requests":[],"tracks":[]})");
 }
+
+// Threads that take up requests at random, several at a time, and numbers that come back.
+test::SampleTrace random_requests(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  test::SampleTrace values;
+  values.process(1, "app", {"main", "work"});
+  for (std::uint32_t tid = 1; tid <= 5; ++tid) {
+    std::uint64_t now = 1000 + tid;
+    values.thread(tid, "app").enter(1, now);
+    for (int i = 0; i < 60; ++i) {
+      now += 1 + random() % 40;
+      const std::uint64_t id = random() % 7;
+      if (id != 0 && random() % 4 == 0) values.note(NoteKind::kRequestBegin, id, now);
+      values.note(NoteKind::kRequest, id, now + 1).call(2, now + 2, now + 4);
+      now += 5 + random() % 30;
+      if (id != 0 && random() % 3 == 0) values.note(NoteKind::kRequestEnd, id, now);
+    }
+    values.exit(1, now + 10);
+  }
+  return values;
+}
+
+class RequestTracksTest : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  RequestTracksTest() : sample_(random_requests(GetParam())), index_(test::index_of(sample_)) {}
+  test::SampleTrace sample_;
+  std::unique_ptr<view::TraceIndex> index_;
+};
+
+TEST_P(RequestTracksTest, HaveEachRequestAndAllWorkOnIt) {
+  view::Requests finder;
+  const auto found = finder.of(*index_, nullptr);
+  ASSERT_EQ(found->tracks.size(), 1U);
+  const view::RequestTrack& track = found->tracks[0];
+  EXPECT_EQ(track.count, found->requests.size());
+  using Piece = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t>;  // begin, end, thread, request
+  std::multiset<Piece> worked, drawn;
+  for (std::uint32_t thread = 0; thread < index_->threads().size(); ++thread) {
+    const reader::Calls calls = reader::rebuild_calls(index_->trace(), *index_->threads()[thread].thread);
+    std::uint64_t id = 0, since = 0;
+    const auto until = [&](std::uint64_t at) {
+      if (id != 0 && at > since) worked.insert({since, at, thread, id});
+    };
+    for (const reader::Note& note : calls.notes) {
+      if (note.kind != static_cast<std::uint32_t>(NoteKind::kRequest)) continue;
+      until(note.ticks);
+      id = static_cast<unsigned char>(calls.bytes_of(note).empty() ? 0 : calls.bytes_of(note)[0]);
+      since = note.ticks;
+    }
+    until(calls.last_ticks + 1);
+  }
+  std::multiset<std::uint32_t> places;
+  std::vector<std::uint64_t> free_from(track.lanes());
+  std::map<std::uint32_t, std::uint32_t> group;  // of a request
+  const view::CallColumns& calls = track.strip.calls;
+  const std::uint32_t size = 1U + track.work_lanes;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const std::uint32_t place = track.strip.source[row], lane = calls.depth[row];
+    ASSERT_LT(lane, track.lanes());
+    EXPECT_GE(calls.begin[row], free_from[lane]) << "slices of a lane overlap";
+    free_from[lane] = calls.end(row);
+    if (lane % size != 0) {
+      drawn.insert({calls.begin[row], calls.end(row), calls.function[row], found->requests[place].id});
+      continue;
+    }
+    places.insert(place);
+    group[place] = lane / size;
+    EXPECT_EQ(calls.begin[row], found->requests[place].begin);
+    EXPECT_EQ(calls.end(row), found->requests[place].end);
+  }
+  for (std::size_t row = 0; row < calls.size(); ++row)
+    EXPECT_EQ(calls.depth[row] / size, group.at(track.strip.source[row])) << "work lies below its request";
+  // What there was no lane for is counted, all else is there: of a request that has none its work is not counted.
+  EXPECT_TRUE(std::includes(worked.begin(), worked.end(), drawn.begin(), drawn.end()));
+  EXPECT_GE(found->requests.size(), places.size());
+  if (track.left_out == 0) {
+    EXPECT_EQ(places.size(), found->requests.size());
+    EXPECT_EQ(drawn, worked);
+  }
+  for (std::size_t i = 1; i < found->requests.size(); ++i)
+    EXPECT_GE(found->requests[i - 1].duration(), found->requests[i].duration());
+}
+
+TEST_P(RequestTracksTest, TheirIdsStayWhoeverIsAskedFirst) {
+  view::Api api({index_.get()}, "1"), other({index_.get()}, "1");
+  simdjson::dom::parser parser;
+  const std::uint64_t id =
+      simdjson::dom::element(parser.parse(api.answer("requests", {}).body))["tracks"].at(0)["track"];
+  for (const char* first : {"locks", "frames"}) EXPECT_EQ(other.answer(first, {}).status, 200);
+  EXPECT_EQ(
+      std::uint64_t(simdjson::dom::element(parser.parse(other.answer("requests", {}).body))["tracks"].at(0)["track"]),
+      id);
+  EXPECT_EQ(
+      api.answer("tiles", {{"begin", "0"}, {"end", "9000"}, {"width", "100"}, {"tracks", std::to_string(id)}}).status,
+      200);
+  EXPECT_EQ(api.answer("tiles", {{"begin", "0"}, {"end", "9000"}, {"width", "100"}, {"tracks", std::to_string(id + 1)}})
+                .status,
+            400);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RequestTracksTest, testing::Range(0U, 12U));
 
 }  // namespace
 }  // namespace karst

@@ -17,6 +17,7 @@
 #include "view/api/locks.h"
 #include "view/api/memory.h"
 #include "view/api/notes.h"
+#include "view/api/requests.h"
 #include "view/api/values.h"
 #include "view/index/index.h"
 #include "view/selection.h"
@@ -97,6 +98,7 @@ class Api {
   Notes notes_;
   Locks locks_;
   Flows flows_;
+  Requests requests_;
   Memory memory_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {

@@ -3,7 +3,6 @@
 #include "view/api/frames.h"
 #include "view/api/question.h"
 #include "view/api/reply.h"
-#include "view/api/requests.h"
 #include "view/tiles/protocol.h"
 
 namespace karst::view {
@@ -12,8 +11,10 @@ Reply Api::requests(const Question& question) {
   const std::uint64_t limit = question.whole("limit", 1000);
   if (limit > kMaxRequests) question.complain("limit may be " + std::to_string(kMaxRequests));
   if (!question.error().empty()) return {};
+  const auto requests = requests_.of(question.index(), question.work());
+  if (requests == nullptr) return {};
   Json json;
-  write_requests(json, question.index(), limit, question.work());
+  write_requests(json, question.index(), *requests, limit);
   return json_reply(json);
 }
 

@@ -93,6 +93,7 @@ class Preview;
 struct LockTracks;
 struct FrameTracks;
 struct FlowSet;
+struct RequestTracks;
 
 /// What is made when somebody asks for it, and stays the same from then on. Any thread may ask.
 template <typename Of>
@@ -114,7 +115,7 @@ class Late {
   std::shared_ptr<const Of> of_;
 };
 
-/// Immutable once built, but for its locks, frames and flows, which come late; any thread may read it.
+/// Immutable once built, but for its locks, frames, requests and flows, which come late; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
@@ -164,6 +165,8 @@ class TraceIndex {
   /// The same (view/api/notes.h).
   std::shared_ptr<const FrameTracks> frames() const { return frames_.get(); }
   void set_frames(std::shared_ptr<const FrameTracks> frames) const { frames_.set(std::move(frames)); }
+  std::shared_ptr<const RequestTracks> requests() const { return requests_.get(); }
+  void set_requests(std::shared_ptr<const RequestTracks> requests) const { requests_.set(std::move(requests)); }
   std::shared_ptr<const FlowSet> flows() const { return flows_.get(); }
   void set_flows(std::shared_ptr<const FlowSet> flows) const { flows_.set(std::move(flows)); }
 
@@ -210,6 +213,7 @@ class TraceIndex {
   mutable Late<LockTracks> locks_;
   mutable Late<FrameTracks> frames_;
   mutable Late<FlowSet> flows_;
+  mutable Late<RequestTracks> requests_;
 };
 
 /// The time of a block's first event that has one, or of its start.

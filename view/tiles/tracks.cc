@@ -5,8 +5,8 @@ namespace karst::view {
 TrackKinds track_kinds() { return all_track_kinds().first(4); }
 
 TrackKinds all_track_kinds() {
-  static const TrackKind* const kKinds[] = {&thread_tracks(), &state_tracks(), &cpu_tracks(),
-                                            &sample_tracks(), &lock_tracks(),  &frame_tracks()};
+  static const TrackKind* const kKinds[] = {&thread_tracks(), &state_tracks(),   &cpu_tracks(),  &sample_tracks(),
+                                            &lock_tracks(),   &request_tracks(), &frame_tracks()};
   return kKinds;
 }
 

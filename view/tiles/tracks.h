@@ -59,6 +59,8 @@ const TrackKind& cpu_tracks();
 const TrackKind& sample_tracks();
 /// There are none until TraceIndex::set_locks(), but numbers for all that there may be.
 const TrackKind& lock_tracks();
+/// There are none until TraceIndex::set_requests(), but numbers as for locks.
+const TrackKind& request_tracks();
 /// There are none until TraceIndex::set_frames().
 const TrackKind& frame_tracks();
 

@@ -5,7 +5,7 @@ import type { SourceText } from "./types/backend";
 import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Cause, Explanation, Outliers } from "./types/slow";
-import type { Alignment, Flame, FunctionRow, FunctionTable, RequestLine, ThreadSums } from "./types/sums";
+import type { Alignment, Flame, FunctionRow, FunctionTable, RequestList, ThreadSums } from "./types/sums";
 import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
 // `Json` is what JSON.parse gives, taken apart field by field.
@@ -350,7 +350,9 @@ export function explanationFacts(answer: Json): Explanation {
   };
 }
 
-export function requestFacts(answer: Json): { count: number; requests: RequestLine[] } {
+const MOST_LANES = 64;
+
+export function requestFacts(answer: Json): RequestList {
   const json = object(answer);
   const requests = objects(json.requests).map((r) => ({
     request: num(r.request),
@@ -371,7 +373,13 @@ export function requestFacts(answer: Json): { count: number; requests: RequestLi
     mostTime: num(r.most_in_ns),
     function: num(r.function, -1),
   }));
-  return { count: num(json.count, requests.length), requests };
+  const tracks = objects(json.tracks).map((track) => ({
+    ...{ track: num(track.track, -1), process: num(track.process), count: num(track.count) },
+    atOnce: Math.min(MOST_LANES, Math.max(1, num(track.at_once, 1))),
+    workLanes: Math.min(MOST_LANES, Math.max(1, num(track.work_lanes, 1))),
+    leftOut: num(track.left_out),
+  }));
+  return { count: num(json.count, requests.length), requests, tracks };
 }
 
 function noteLine(n: Json): NoteLine {

@@ -41,7 +41,7 @@ import type {
   Flame,
   FlameQuery,
   FunctionTable,
-  RequestLine,
+  RequestList,
   ThreadSums,
   TimeOf,
 } from "./types/sums";
@@ -133,7 +133,7 @@ export class Questions implements Backend {
     return explanationFacts(await this.json("explain", { ...at }, signal));
   }
 
-  async requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }> {
+  async requests(signal?: AbortSignal): Promise<RequestList> {
     return requestFacts(await this.json("requests", {}, signal));
   }
 

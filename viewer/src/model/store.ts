@@ -6,7 +6,7 @@ import type { NoteGroup, NoteLine, PlotInfo } from "../backend/types/notes";
 import type { FrameList } from "../backend/types/frames";
 import type { CallFlows } from "../backend/types/flows";
 import type { LockFacts, LockList } from "../backend/types/locks";
-import type { TimeOf } from "../backend/types/sums";
+import type { TimeOf, RequestList } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
 import type { ThreadRanks, TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
@@ -78,6 +78,8 @@ export interface State {
   readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
   /** Flows that the selected call is a step of; null: none are known. */
   readonly flows: { readonly at: Selected; readonly flows: CallFlows } | null;
+  /** By trace: its longest requests and the tracks of all, once they are known. */
+  readonly requests: readonly (RequestList | undefined)[];
   /** By trace: what has bars of frames, once they are known. */
   readonly frames: readonly (FrameList | undefined)[];
   /** The chosen set of frames, and which of them; null: none was chosen. Its times once they are known. */
@@ -137,6 +139,7 @@ export const START: State = {
   locks: [],
   lock: null,
   flows: null,
+  requests: [],
   frames: [],
   frame: null,
   frameSpan: null,

@@ -2,11 +2,11 @@
 // that tables and flame graphs can be about.
 import { useState } from "preact/hooks";
 import type { RequestLine } from "../backend/types/sums";
-import { moveTo, offsetOf } from "../model/actions";
+import { offsetOf } from "../model/actions";
 import { readable, visible } from "../model/names";
+import { measureRequest } from "../model/requests";
 import { store, useStore } from "../model/store";
 import { count, duration, exact } from "../model/time";
-import { fit } from "../model/view";
 import { useAnswer } from "./answers";
 import { Icon } from "./icon";
 import { Empty, Failed, FullName, Swatch, Waiting } from "./parts";
@@ -26,13 +26,6 @@ const COLUMNS: readonly { key: Key; label: string; title: string; states?: true 
   { key: "threads", label: "Threads", title: "That worked on it" },
   { key: "calls", label: "Calls", title: "That began in that time" },
 ];
-
-function show(trace: number, request: RequestLine): void {
-  const begin = request.begin + offsetOf(trace);
-  const range = { begin, end: begin + request.duration };
-  store.set({ range, tableTrace: trace });
-  moveTo(fit(range.begin, range.end, store.total));
-}
 
 function Cell({ of, name }: { of: RequestLine; name: Key }) {
   const value = of[name];
@@ -96,14 +89,14 @@ function Rows({ trace, requests }: { trace: number; requests: readonly RequestLi
                 data-testid="request"
                 data-request={request.id}
                 title="Click or Enter: measure it"
-                onClick={() => show(trace, request)}
+                onClick={() => measureRequest(trace, request)}
                 onKeyDown={(event) => {
                   if (event.key === "ArrowDown") return move(event, 1);
                   if (event.key === "ArrowUp") return move(event, -1);
                   if (event.key !== "Enter" && event.key !== " ") return;
                   event.preventDefault();
                   event.stopPropagation();
-                  show(trace, request);
+                  measureRequest(trace, request);
                 }}
               >
                 {columns.map(({ key }) => (

@@ -3,6 +3,7 @@ import type { TrackRenderer } from "./track_renderer";
 import { cpuTracks } from "./track_cpus";
 import { frameTracks } from "./track_frames";
 import { lockTracks } from "./track_locks";
+import { requestTracks } from "./track_requests";
 import { sampleTracks } from "./track_samples";
 import { stateTracks } from "./track_states";
 import { threadTracks } from "./track_threads";
@@ -13,6 +14,7 @@ export const KINDS: readonly TrackRenderer[] = [
   threadTracks,
   stateTracks,
   sampleTracks,
+  requestTracks,
   lockTracks,
   valueTracks,
   cpuTracks,

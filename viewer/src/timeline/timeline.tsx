@@ -4,6 +4,7 @@ import type { Theme } from "../model/colour";
 import { onScrollTo, wantPlots } from "../model/actions";
 import { wantFrames } from "../model/frames";
 import { wantLocks } from "../model/locks";
+import { wantRequests } from "../model/requests";
 import { store, useStore } from "../model/store";
 import type { Layout } from "../model/tracks";
 import { FrameLoop, type Under } from "./frame_loop";
@@ -72,9 +73,11 @@ export function Timeline({ theme }: { theme: Theme }) {
   const plots = useStore((s) => s.plots);
   const locks = useStore((s) => s.locks);
   const frames = useStore((s) => s.frames);
+  const requests = useStore((s) => s.requests);
   useEffect(wantFrames, [traces]);
   useEffect(wantPlots, [traces]);
   useEffect(wantLocks, [traces]);
+  useEffect(wantRequests, [traces]);
   const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
 
   const work = useMemo(
@@ -118,6 +121,7 @@ export function Timeline({ theme }: { theme: Theme }) {
   void plots;
   void locks;
   void frames;
+  void requests;
   void view;
   // The scrollbar is a plain one beside the canvas, so that it looks and works as everywhere.
   useEffect(() => {

@@ -47,6 +47,48 @@ test("the list is the command's, sorts, and a click measures a request", async (
   await tab.close();
 });
 
+test("requests are a track: who worked on one is below it, and a click measures it", async () => {
+  const longest = [...said].sort((a, b) => b.duration_ns - a.duration_ns)[0]!;
+  const tab = await session.open([trace], "#tab=functions", { viewport: { width: 1440, height: 1800 } });
+  await tab.settle();
+  const heads = tab.page.locator(".heads .head");
+  const texts = await until(
+    () => heads.allInnerTexts(),
+    (all) => all.some((text) => text.includes(`${said.length} requests`)),
+    "the track of requests",
+  );
+  const row = (await heads.nth(texts.findIndex((text) => text.includes(`${said.length} requests`))).boundingBox())!;
+  const area = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+  await tab.settle();
+  const tips = new Set<string>();
+  let clicked = false;
+  // The longest waited in a queue: it is as long as it is idle, and ends where a thread works on it.
+  for (let x = 0.002; x < 1 && !clicked; x += 0.004) {
+    for (let y = 4; y < row.height; y += 5) {
+      await tab.page.mouse.move(area.x + x * area.width, row.y + y);
+      await tab.page.waitForTimeout(16);
+      const tip = (await tab.page.locator(".tip").allInnerTexts())[0] ?? "";
+      tips.add(tip.split("\n")[0]!);
+      if (!tip.startsWith(`Request ${longest.request}\n`)) continue;
+      expect(tip).toContain("nobody worked on it for");
+      await tab.page.mouse.down();
+      await tab.page.mouse.up();
+      clicked = true;
+      break;
+    }
+  }
+  expect(clicked, [...tips].join(", ")).toBe(true);
+  const range = await until(
+    () => tab.page.evaluate(() => /range=([\d.]+)\+([\d.]+)/.exec(location.hash)?.slice(1).map(Number)),
+    (now) => now !== undefined,
+    "its range",
+  );
+  expect(range![1]).toBe(longest.duration_ns);
+  expect(await tab.page.locator("[data-testid=request].on").getAttribute("data-request")).toBe(`${longest.request}`);
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
 test("a trace without requests says how to have them", async () => {
   const tab = await session.open([TRACE]);
   await tab.settle();

@@ -7,7 +7,7 @@ import type { CallFlows } from "./flows";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
-import type { RequestLine, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
+import type { RequestList, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
 import type { Row, TileRequest } from "./tiles";
 import type { TraceInfo } from "./trace";
 
@@ -69,7 +69,7 @@ export interface Backend {
   outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
   explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
   /** The longest requests, the longest first. */
-  requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }>;
+  requests(signal?: AbortSignal): Promise<RequestList>;
   /** The first or the last ones, and how many there are in all. */
   notes(scope: Scope, query: NoteQuery, signal?: AbortSignal): Promise<{ count: number; notes: NoteLine[] }>;
   /** For a picture of `width` pixels, by thread in order of time. Of too many the last threads' are left out. */

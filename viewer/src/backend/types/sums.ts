@@ -26,6 +26,27 @@ export interface RequestLine {
   function: number; // in TraceInfo.functions; -1: none
 }
 
+/** A process's requests in time. */
+export interface RequestTrackInfo {
+  /** Id of its track. */
+  track: number;
+  process: number;
+  /** Requests that it is of. */
+  count: number;
+  /** Lanes of requests, below each of them `workLanes` of threads that worked on those. */
+  atOnce: number;
+  workLanes: number;
+  /** Requests and stretches of work for which there was no lane. */
+  leftOut: number;
+}
+
+export interface RequestList {
+  count: number;
+  /** The longest ones, the longest first. */
+  requests: RequestLine[];
+  tracks: RequestTrackInfo[];
+}
+
 /** Of each thread, by its place in TraceInfo.threads. */
 export interface ThreadSums {
   /** Levels that its calls have in the range. */

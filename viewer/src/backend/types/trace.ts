@@ -131,6 +131,8 @@ export interface TrackInfo {
   /** Place in TraceInfo.threads, of a CPU in TraceInfo.cpus. */
   owner: number;
   lanes: number;
+  /** Of requests: below each lane of those so many of threads that worked on them. */
+  workLanes?: number;
   /** Of a lock: the first ones are who had it, the others who waited. */
   holderLanes?: number;
   /** Below its name. */
