@@ -140,7 +140,10 @@ TEST_P(RequestTracksTest, HaveEachRequestAndAllWorkOnIt) {
     const reader::Calls calls = reader::rebuild_calls(index_->trace(), *index_->threads()[thread].thread);
     std::uint64_t id = 0, since = 0;
     const auto until = [&](std::uint64_t at) {
-      if (id != 0 && at > since) worked.insert({since, at, thread, id});
+      for (const analysis::Request& request : found->requests) {
+        const std::uint64_t begin = std::max(since, request.begin), end = std::min(at, request.end);
+        if (request.id == id && begin < end) worked.insert({begin, end, thread, id});
+      }
     };
     for (const reader::Note& note : calls.notes) {
       if (note.kind != static_cast<std::uint32_t>(NoteKind::kRequest)) continue;

@@ -119,11 +119,18 @@ RequestTracks make_request_tracks(std::vector<analysis::Request> requests, std::
   for (const RequestPiece& piece : pieces) {
     const auto known = numbered.find({piece.process, piece.id});
     if (known == numbered.end()) continue;
-    // A number that begins again is another request.
-    const auto later =
+    // A number that begins again is another request. What a thread does for one before its begin or behind its end is
+    // none of its time.
+    auto at =
         std::upper_bound(known->second.begin(), known->second.end(), piece.range.begin,
-                         [&](std::uint64_t at, std::uint32_t place) { return at < made.requests[place].begin; });
-    of_request[later == known->second.begin() ? *later : *(later - 1)].push_back(piece);
+                         [&](std::uint64_t begin, std::uint32_t place) { return begin < made.requests[place].begin; });
+    if (at != known->second.begin()) --at;
+    for (; at != known->second.end() && made.requests[*at].begin < piece.range.end; ++at) {
+      RequestPiece part = piece;
+      part.range.begin = std::max(piece.range.begin, made.requests[*at].begin);
+      part.range.end = std::min(piece.range.end, made.requests[*at].end);
+      if (part.range.begin < part.range.end) of_request[*at].push_back(part);
+    }
   }
   for (const auto& [process, of] : places) {
     if (made.tracks.size() == kMaxRequestTracks) break;
