@@ -177,6 +177,7 @@ TEST_P(RequestTracksTest, HaveEachRequestAndAllWorkOnIt) {
   // What there was no lane for is counted, all else is there: of a request that has none its work is not counted.
   EXPECT_TRUE(std::includes(worked.begin(), worked.end(), drawn.begin(), drawn.end()));
   EXPECT_GE(found->requests.size(), places.size());
+  EXPECT_TRUE(places.contains(0)) << "the longest has a lane";
   if (track.left_out == 0) {
     EXPECT_EQ(places.size(), found->requests.size());
     EXPECT_EQ(drawn, worked);

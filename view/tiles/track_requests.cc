@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -37,16 +40,36 @@ struct RequestSlice {
   std::uint8_t marks;
 };
 
+/// By place in `places`: the longest first take the lowest lane that is free all the time; kNoLane: none is.
+std::vector<std::uint16_t> lanes_for_the_longest(const std::vector<analysis::Request>& requests,
+                                                 const std::vector<std::uint32_t>& places) {
+  std::vector<std::size_t> longest(places.size());
+  std::iota(longest.begin(), longest.end(), std::size_t{0});
+  std::sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
+  std::vector<std::uint16_t> lanes(places.size(), analysis::kNoLane);
+  std::array<std::map<std::uint64_t, std::uint64_t>, kMostAtOnce> taken;  // by lane: ends by begins
+  for (const std::size_t i : longest) {
+    const std::uint64_t begin = requests[places[i]].begin;
+    const std::uint64_t end = std::max(requests[places[i]].end, begin + 1);
+    const auto is_free = [&](const std::map<std::uint64_t, std::uint64_t>& of) {
+      const auto next = of.lower_bound(begin);
+      return (next == of.end() || next->first >= end) && (next == of.begin() || std::prev(next)->second <= begin);
+    };
+    const auto at = std::find_if(taken.begin(), taken.end(), is_free);
+    if (at == taken.end()) continue;
+    (*at)[begin] = end;
+    lanes[i] = static_cast<std::uint16_t>(at - taken.begin());
+  }
+  return lanes;
+}
+
 /// Of one process: `places` of its requests, in order of begin, and of each its pieces, likewise.
 RequestTrack track_of(const std::vector<analysis::Request>& requests, const std::vector<std::uint32_t>& places,
                       std::map<std::uint32_t, std::vector<RequestPiece>>& pieces) {
   RequestTrack track;
   track.process = requests[places.front()].process;
   track.count = places.size();
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
-  spans.reserve(places.size());
-  for (const std::uint32_t place : places) spans.emplace_back(requests[place].begin, requests[place].end);
-  const std::vector<std::uint16_t> lane = analysis::lanes_of(spans, kMostAtOnce);
+  const std::vector<std::uint16_t> lane = lanes_for_the_longest(requests, places);
   std::map<std::uint32_t, std::vector<std::uint16_t>> work_lane;  // by place
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (lane[i] == analysis::kNoLane) {
