@@ -124,12 +124,13 @@ class Flows(TortureTest):
                 self.assertIn(first.setdefault(function, len(steps) - resumed), (0, 1), (at, flow))
                 self.assertEqual(len(steps), resumed + first[function], (at, flow))
                 self.assertEqual(flow["ended"], destroyed, (at, flow))
-                # The program measures within what Karst measures.
-                gaps = [s["after_ns"] for s in steps[1:]]
-                if longest >= SLEPT_NS:
-                    self.assertTrue(gaps, (at, flow))
-                    self.assertGreaterEqual(max(gaps), 0.95 * longest - 50_000, (at, flow))
-                    self.assertLess(max(gaps), longest + 5_000_000, (at, flow))
+                # The program measures from within one step to before the next one: a busy machine may stop it in either.
+                # Of those that begin at once it measures also what follows the first part, where that is no step.
+                if longest < SLEPT_NS or (function != "lazy" and first[function] == 0):
+                    continue
+                times = [after["after_ns"] + before["duration_ns"] for before, after in zip(steps, steps[1:])]
+                self.assertTrue(times, (at, flow))
+                self.assertGreaterEqual(max(times), longest - 50_000, (at, flow))
 
     def test_coroutines_of_gcc(self):
         for level in ("-O0", "-O2"):
