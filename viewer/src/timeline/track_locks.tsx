@@ -10,7 +10,7 @@ import { store } from "../model/store";
 import { count, duration } from "../model/time";
 import { ROW } from "../model/tracks";
 import { SliceTip } from "./slice_tip";
-import type { SliceHit, TrackRenderer } from "./track_renderer";
+import { laneOfHeights, type SliceHit, type TrackRenderer } from "./track_renderer";
 
 const WAIT = 8; // height of a lane of waits
 const AIR = 5;
@@ -91,16 +91,7 @@ export const lockTracks: TrackRenderer = {
     });
   },
 
-  lanesAt({ track, top }, y) {
-    const { info } = track;
-    if (!info) return [];
-    for (let lane = 0; lane < info.lanes; ++lane) {
-      const at = laneOfLock(info, lane);
-      const from = y - top - 2 - at.y;
-      if (from >= 0 && from <= at.height) return [lane];
-    }
-    return [];
-  },
+  lanesAt: (place, y) => laneOfHeights(place, y, laneOfLock),
 
   Tip: LockTip,
 

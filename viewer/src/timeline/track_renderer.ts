@@ -39,3 +39,17 @@ export function laneOfRow({ track, top }: Placed, y: number): readonly number[] 
   const lane = Math.floor((y - top - 2 - track.lead) / track.rowHeight);
   return lane >= 0 && lane < track.rows ? [lane] : [];
 }
+
+/** The lane of a track whose lanes differ in height. `laneOf`: where one is, from the first one's top. */
+export function laneOfHeights({ track, top }: Placed, y: number, laneOf: LaneOf): readonly number[] {
+  const { info } = track;
+  if (!info) return [];
+  for (let lane = 0; lane < info.lanes; ++lane) {
+    const at = laneOf(info, lane);
+    const from = y - top - 2 - at.y;
+    if (from >= 0 && from <= at.height) return [lane];
+  }
+  return [];
+}
+
+type LaneOf = (info: TrackInfo, lane: number) => { y: number; height: number };

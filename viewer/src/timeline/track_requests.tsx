@@ -12,7 +12,7 @@ import { ROW } from "../model/tracks";
 import type { Palette } from "./paint";
 import { SliceTip } from "./slice_tip";
 import { edgeOf, type Inks } from "./theme";
-import type { SliceHit, TrackRenderer } from "./track_renderer";
+import { laneOfHeights, type SliceHit, type TrackRenderer } from "./track_renderer";
 
 const WORK = 7; // height of a lane of work
 const AIR = 5;
@@ -117,16 +117,7 @@ export const requestTracks: TrackRenderer = {
     });
   },
 
-  lanesAt({ track, top }, y) {
-    const { info } = track;
-    if (!info) return [];
-    for (let lane = 0; lane < info.lanes; ++lane) {
-      const at = laneOfRequests(info, lane);
-      const from = y - top - 2 - at.y;
-      if (from >= 0 && from <= at.height) return [lane];
-    }
-    return [];
-  },
+  lanesAt: (place, y) => laneOfHeights(place, y, laneOfRequests),
 
   Tip: RequestTip,
 
