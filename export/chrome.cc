@@ -208,7 +208,7 @@ class ChromeWriter {
   // An arrow from each step of a flow to the next one.
   void write_flows() {
     std::uint64_t id = 0;
-    for (const analysis::Flow& flow : analysis::flows_of(trace_, options_.threads)) {
+    for (const analysis::Flow& flow : flows_of(trace_, options_)) {
       const std::string name = flow_name(trace_, flow);
       const char* kind = flow.coroutine != 0 ? "coroutine" : "flow";
       for (std::size_t i = 0; i + 1 < flow.steps.size() && !output_.failed(); ++i) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/flows.h"
 #include "analysis/selection.h"
 #include "base/output.h"
 #include "reader/trace.h"
@@ -26,6 +27,9 @@ struct Options {
 
 /// The calls of one thread that are exported.
 reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options);
+
+/// The flows of the threads that are exported, with their steps in the range that is.
+std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options);
 
 /// What a format's remark about a call says, from its marks: null when it is complete and returned.
 struct Remark {

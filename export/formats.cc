@@ -20,6 +20,18 @@ reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread,
   return calls;
 }
 
+std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options) {
+  std::vector<analysis::Flow> flows = analysis::flows_of(trace, options.threads);
+  if (!options.filter.range) return flows;
+  const query::TickRange range = *options.filter.range;
+  for (analysis::Flow& flow : flows)
+    std::erase_if(flow.steps, [range](const analysis::FlowStep& step) {
+      return step.end < range.begin || step.begin >= range.end;
+    });
+  std::erase_if(flows, [](const analysis::Flow& flow) { return flow.steps.empty(); });
+  return flows;
+}
+
 std::span<const Format> formats() {
   static constexpr Format kFormats[] = {
       {"chrome", "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer",

@@ -32,6 +32,7 @@
 #include "analysis/waits.h"
 #include "base/utf8.h"
 #include "export/export.h"
+#include "export/perfetto_fields.h"
 #include "export/samples.h"
 #include "export/sched_events.h"
 #include "format/note.h"
@@ -39,78 +40,6 @@
 namespace karst::exporting {
 namespace {
 
-enum Trace : unsigned { kTracePacket = 1 };
-
-enum TracePacket : unsigned {
-  kFtraceEvents = 1,
-  kClockSnapshot = 6,
-  kTimestamp = 8,
-  kSequenceId = 10,
-  kTrackEvent = 11,
-  kInternedData = 12,
-  kSequenceFlags = 13,
-  kPacketDefaults = 59,
-  kTrackDescriptor = 60,
-};
-constexpr unsigned kStateCleared = 1;   // SEQ_INCREMENTAL_STATE_CLEARED
-constexpr unsigned kNeedsState = 2;     // SEQ_NEEDS_INCREMENTAL_STATE
-constexpr unsigned kClockRealtime = 1;  // BUILTIN_CLOCK_REALTIME
-constexpr unsigned kClockMonotonicRaw = 5;
-constexpr unsigned kClockIncremental = 64;  // 64 and up: the sequence's own
-
-namespace clock_snapshot {
-enum Field : unsigned { kClocks = 1, kPrimaryTraceClock = 2 };
-enum Clock : unsigned { kId = 1, kTimestamp = 2, kIsIncremental = 3 };
-}  // namespace clock_snapshot
-
-namespace defaults {
-enum Field : unsigned { kTrackEventDefaults = 11, kTimestampClockId = 58 };
-enum TrackEvent : unsigned { kTrackUuid = 11 };
-}  // namespace defaults
-
-namespace track {
-enum Descriptor : unsigned { kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8 };
-enum Process : unsigned { kProcessPid = 1, kCommandLine = 2, kProcessName = 6 };
-enum Thread : unsigned { kPid = 1, kTid = 2, kThreadName = 5 };
-}  // namespace track
-
-namespace interned {
-enum Field : unsigned { kEventNames = 2, kSourceLocations = 4 };
-enum EventName : unsigned { kNameIid = 1, kName = 2 };
-enum SourceLocation : unsigned { kLocationIid = 1, kFileName = 2, kFunctionName = 3, kLineNumber = 4 };
-}  // namespace interned
-
-namespace event {
-enum Field : unsigned {
-  kDebugAnnotations = 4,
-  kType = 9,
-  kNameIid = 10,
-  kTrackUuid = 11,
-  kName = 23,
-  kCounterValue = 30,
-  kSourceLocationIid = 34,
-  kDoubleCounterValue = 44,
-  kFlowIds = 47,
-  kTerminatingFlowIds = 48
-};
-enum Type : int { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4 };
-enum DebugAnnotation : unsigned { kStringValue = 6, kAnnotationName = 10 };
-}  // namespace event
-
-namespace ftrace {
-enum Bundle : unsigned { kCpu = 1, kEvent = 2, kClock = 5 };
-constexpr int kMonoRaw = 4;  // FTRACE_CLOCK_MONO_RAW
-enum Event : unsigned { kTimestamp = 1, kPid = 2, kSwitch = 4, kWaking = 20, kWakeupNew = 114 };
-enum Switch : unsigned {
-  kPrevComm = 1,
-  kPrevPid = 2,
-  kPrevPrio = 3,
-  kPrevState = 4,
-  kNextComm = 5,
-  kNextPid = 6,
-  kNextPrio = 7
-};
-enum Wakeup : unsigned { kComm = 1, kWokenPid = 2, kPrio = 3, kTargetCpu = 5 };
 constexpr std::int32_t kPrioOfNice0 = 120;
 constexpr std::size_t kBundleSize = 32 << 10;  // bytes, about
 
@@ -132,7 +61,6 @@ std::int64_t state_bits(char letter) {
       return 1;  // S
   }
 }
-}  // namespace ftrace
 
 // Reused messages: no allocation a call.
 struct Message {
@@ -260,7 +188,7 @@ class PerfettoWriter {
         head.add_enum(ftrace::kClock, ftrace::kMonoRaw);
       }
       add_sched_event(bundle, event, events);
-      if (bundle.size() > ftrace::kBundleSize) emit_bundle(bundle);
+      if (bundle.size() > kBundleSize) emit_bundle(bundle);
       return !output_.failed();
     });
     for (auto& [cpu, bundle] : bundles) emit_bundle(bundle);
@@ -275,16 +203,16 @@ class PerfettoWriter {
       protozero::pbf_writer body(event_.pbf, ftrace::kSwitch);
       body.add_string(ftrace::kPrevComm, events.name(event.tid));
       body.add_int32(ftrace::kPrevPid, pid(event.tid));
-      body.add_int32(ftrace::kPrevPrio, ftrace::kPrioOfNice0);
-      body.add_int64(ftrace::kPrevState, ftrace::state_bits(event.letter));
+      body.add_int32(ftrace::kPrevPrio, kPrioOfNice0);
+      body.add_int64(ftrace::kPrevState, state_bits(event.letter));
       body.add_string(ftrace::kNextComm, events.name(event.other));
       body.add_int32(ftrace::kNextPid, pid(event.other));
-      body.add_int32(ftrace::kNextPrio, ftrace::kPrioOfNice0);
+      body.add_int32(ftrace::kNextPrio, kPrioOfNice0);
     } else {
       protozero::pbf_writer body(event_.pbf, event.kind == SchedEvent::kWaking ? ftrace::kWaking : ftrace::kWakeupNew);
       body.add_string(ftrace::kComm, events.name(event.other));
       body.add_int32(ftrace::kWokenPid, pid(event.other));
-      body.add_int32(ftrace::kPrio, ftrace::kPrioOfNice0);
+      body.add_int32(ftrace::kPrio, kPrioOfNice0);
       body.add_int32(ftrace::kTargetCpu, event.cpu);
     }
     protozero::pbf_writer(bundle).add_message(ftrace::kEvent, event_.bytes);
@@ -320,7 +248,7 @@ class PerfettoWriter {
   }
 
   void find_flows() {
-    for (const analysis::Flow& flow : analysis::flows_of(trace_, options_.threads)) {
+    for (const analysis::Flow& flow : flows_of(trace_, options_)) {
       const std::string name = valid_utf8(flow_name(trace_, flow));
       for (std::size_t i = 0; i < flow.steps.size(); ++i) {
         const analysis::FlowStep& step = flow.steps[i];

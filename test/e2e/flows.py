@@ -93,6 +93,14 @@ class Flows(TortureTest):
         for number, start in starts.items():
             self.assertLessEqual(start["ts"], ends[number]["ts"])
             self.assertEqual(start["name"], ends[number]["name"])
+        # Of a range those alone that lie in it.
+        at = sorted(s["begin_ns"] for f in flows_of(path) for s in f["steps"])[450]
+        inside = sum(a["begin_ns"] < at and b["begin_ns"] < at
+                     for f in flows_of(path) for a, b in zip(f["steps"], f["steps"][1:]))
+        karst("export", path, "--to", "chrome", "--range", f"..{at}ns", "-o", out)
+        some = [e for e in json.loads(out.read_text())["traceEvents"] if e.get("cat") == "flow" and e["ph"] == "s"]
+        self.assertAlmostEqual(len(some), inside, delta=2)  # ranges are in ticks
+        self.assertLess(len(some), arrows)
 
     def coroutines(self, program):
         run = self.run_traced(program)
