@@ -195,6 +195,15 @@ export function traceFacts(answer: Json): TraceInfo {
   };
 }
 
+/** A call that an answer tells of beside something else, as of a step or of who has a lock; undefined: it tells of none. */
+export const callOf = (json: Json) =>
+  typeof json.index === "number"
+    ? {
+        ...{ index: json.index, function: num(json.function), begin: num(json.call_begin) },
+        ...{ duration: num(json.call_duration), depth: num(json.depth) },
+      }
+    : undefined;
+
 export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
   value === undefined ? {} : ({ [key]: value } as { [P in K]?: T });
 

@@ -1,20 +1,13 @@
 // Answers about flows to the page's own types.
-import { num, object, objects, optional, text, type Json } from "./facts";
+import { callOf, num, object, objects, optional, text, type Json } from "./facts";
 import type { CallFlows, FlowStep } from "./types/flows";
 
 function flowStep(answer: Json): FlowStep | null {
   if (!answer) return null;
   const json = object(answer);
-  const call =
-    typeof json.index === "number"
-      ? {
-          ...{ index: json.index, function: num(json.function), begin: num(json.call_begin) },
-          ...{ duration: num(json.call_duration), depth: num(json.depth) },
-        }
-      : undefined;
   return {
     ...{ thread: num(json.thread, -1), begin: num(json.begin), end: num(json.end), gap: num(json.gap) },
-    ...optional("call", call),
+    ...optional("call", callOf(json)),
   };
 }
 

@@ -1,5 +1,5 @@
 // Answers about locks to the page's own types.
-import { maybe, num, object, objects, optional, text, type Json } from "./facts";
+import { callOf, maybe, num, object, objects, optional, text, type Json } from "./facts";
 import type { LockFacts, LockHeld, LockList, LockOwner, LockWait } from "./types/locks";
 
 const MOST_LANES = 64;
@@ -39,16 +39,9 @@ function lockHeld(json: Json): LockHeld {
 }
 
 function lockOwner(json: Json): LockOwner {
-  const call =
-    typeof json.index === "number"
-      ? {
-          ...{ index: json.index, function: num(json.function), begin: num(json.call_begin) },
-          ...{ duration: num(json.call_duration), depth: num(json.depth) },
-        }
-      : undefined;
   return {
     ...{ tid: num(json.tid), thread: num(json.thread, -1), owners: num(json.owners, 1) },
-    ...{ callKnown: json.call_known !== false, ...optional("call", call) },
+    ...{ callKnown: json.call_known !== false, ...optional("call", callOf(json)) },
     ...optional("holder", maybe(json.holder) ?? undefined),
   };
 }
