@@ -106,9 +106,10 @@ std::uint64_t first_ticks(const reader::Trace& trace) {
       if (!blocks.empty()) first = std::min(first, blocks.front().ticks);
     }
   }
-  const auto& samples = trace.samples().samples;
-  if (first == std::numeric_limits<std::uint64_t>::max()) return samples.size() == 0 ? 0 : samples[0].ticks;
-  return first;
+  if (first != std::numeric_limits<std::uint64_t>::max()) return first;
+  for (const auto* const samples : {&trace.samples().samples, &trace.samples().waits})
+    if (samples->size() != 0) first = std::min(first, (*samples)[0].ticks);
+  return first == std::numeric_limits<std::uint64_t>::max() ? 0 : first;
 }
 
 std::uint64_t last_ticks(const reader::Trace& trace) {
@@ -127,8 +128,9 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
       }
     }
   }
-  const auto& samples = trace.samples().samples;
-  if (last == 0 && samples.size() != 0) last = samples[samples.size() - 1].ticks + 1;
+  if (last != 0) return last;
+  for (const auto* const samples : {&trace.samples().samples, &trace.samples().waits})
+    if (samples->size() != 0) last = std::max(last, samples->back().ticks + 1);
   return last;
 }
 

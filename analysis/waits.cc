@@ -82,11 +82,13 @@ std::vector<Wait> Waits::without_wakers(const reader::Thread& thread, const Thre
   // A number that is used again, by an exec for one, has the states of all its threads.
   const std::uint64_t joined = std::max(thread.joined_ticks, trace_.processes()[thread.process].start_ticks);
   std::erase_if(waits, [&](const Wait& wait) { return wait.end < joined; });
+  for (Wait& wait : waits)
+    if (wait.state == ThreadState::kBlocked) wait.in = stacks_.code_of(states.task, wait.begin);
   return waits;
 }
 
 Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks)
-    : trace_(trace), threads_(trace), min_ticks_(min_ticks) {
+    : trace_(trace), threads_(trace), stacks_(trace), min_ticks_(min_ticks) {
   std::unordered_map<const reader::Thread*, std::vector<Wait*>> woken_by;
   for (const reader::Process& process : trace.processes()) {
     for (const reader::Thread& thread : process.threads) {
@@ -106,7 +108,7 @@ Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks)
 }
 
 Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks, CallsOf calls_of)
-    : trace_(trace), threads_(trace), min_ticks_(min_ticks), calls_of_(std::move(calls_of)) {}
+    : trace_(trace), threads_(trace), stacks_(trace), min_ticks_(min_ticks), calls_of_(std::move(calls_of)) {}
 
 const std::vector<Wait>& Waits::of(const reader::Thread& thread) const {
   static const std::vector<Wait> kNone;

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/wait_stacks.h"
 #include "query/columns.h"
 #include "reader/model.h"
 #include "reader/states.h"
@@ -36,8 +37,9 @@ struct Wait {
   std::uint32_t syscall = 0;          ///< as ThreadStates::syscall
   std::uint32_t by = reader::kNoTask;  ///< as ThreadStates::by
   std::uint16_t cpu = 0;
-  bool begun_before = false;  ///< cut: it had begun when the recording of states did
-  bool not_over = false;      ///< cut: it went on when that ended
+  const reader::SampledFunction* in = nullptr;  ///< blocked: as WaitStacks::code_of
+  bool begun_before = false;                    ///< cut: it had begun when the recording of states did
+  bool not_over = false;                        ///< cut: it went on when that ended
   /// The call that the waker was in; `thread` alone when it is of the trace, but in no call then. Not of preemptors.
   CallOf waker;
 
@@ -80,6 +82,7 @@ class Waits {
 
   const reader::Trace& trace_;
   const StateThreads threads_;
+  const WaitStacks stacks_;
   const std::uint64_t min_ticks_;
   const CallsOf calls_of_;
   mutable std::unordered_map<const reader::Thread*, std::vector<Wait>> waits_;
@@ -109,6 +112,7 @@ std::string describe(const Wait& wait, const reader::States& states, Name&& name
   if (wait.state == reader::ThreadState::kBlocked) {
     const std::string where = blocked_words(wait.syscall, wait.letter);
     text = where.empty() ? "blocked" : "blocked in " + where;
+    if (wait.in != nullptr) text += ", called by " + wait.in->name;
   }
   if (!who.empty()) text += ", woken by " + who;
   if (wait.waker.row != reader::kNoParent) text += " in " + name(*wait.waker.thread, wait.waker.function);

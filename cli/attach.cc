@@ -422,7 +422,7 @@ int attach(const Options& options) {
   raise_descriptor_limit();  // an event needs one, and each thread has some
   sched::StateRecorder recorder(*states);
   recorder.attach(pid);
-  sampler::Sampler sampler({per_second, resolve.as});
+  sampler::Sampler sampler({per_second, states->wanted != sched::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(pid); !sampled) {
     if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
     fail({"nothing is sampled: " + sampled.error().message});
@@ -448,6 +448,7 @@ int attach(const Options& options) {
                      ? "the process ended, and nothing of it was reached: no trace was written"
                      : "nothing was reached: no trace was written"});
   if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
+  collect::add_sampled_processes(processes, begin, resolve.as, samples, log);
   return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), *writer, output);
 }
 

@@ -132,6 +132,7 @@ int export_trace(const Options& options) {
     Progress progress("exporting calls", (*input)->events / 2);
     exporting::Options wanted;
     wanted.threads = (*input)->threads;
+    wanted.others = (*input)->has_all_threads;
     wanted.functions = (*input)->function_set();
     wanted.calls_done = &progress.done;
     wanted.filter = (*input)->filter;

@@ -47,7 +47,13 @@ Result<std::unique_ptr<Paths>> memory_paths(const Input& input, double (*of)(con
 /// What samples saw below the nodes of a tree, until all of its weights are known.
 class SampledPaths {
  public:
-  SampledPaths(const Input& input, query::FlameTree& tree) : input_(input), tree_(tree), places_(input.trace) {}
+  SampledPaths(const Input& input, query::FlameTree& tree, analysis::SamplesOf which)
+      : input_(input),
+        tree_(tree),
+        range_(input.filter.range.value_or(query::TickRange())),
+        places_(input.trace, which) {
+    places_.know_calls_from(range_.begin);
+  }
 
   void add(const reader::Thread& thread, const reader::Calls& calls, const query::Scope::Part& part) {
     analysis::PathNodes nodes(tree_, part, calls);
@@ -59,39 +65,40 @@ class SampledPaths {
     places_.each_other([&](const analysis::SamplePlace& place) { add(place, 0); });
   }
 
-  /// A sample stands for its period, but all of a node for no more than its own time.
+  /// All of a node has no more than the node's own time.
   void give() {
-    const auto period = static_cast<std::uint64_t>(static_cast<double>(input_.trace.samples().source.period_ns) *
-                                                   static_cast<double>(input_.trace.clock().ticks_per_second) / 1e9);
     for (const auto& [of, seen] : seen_) {
       const std::uint64_t self = tree_.nodes()[of].side[0].self;
       if (of != 0 && static_cast<std::int64_t>(self) <= 0) continue;  // callees outlast it
-      const std::uint64_t each = of == 0 ? period : std::min(period, self / seen.samples);
-      for (const auto& [node, samples] : seen.at) tree_.give(of, node, each * samples);
+      const bool whole = of == 0 || seen.ticks <= self;
+      const double share = static_cast<double>(self) / static_cast<double>(seen.ticks);
+      for (const auto& [node, ticks] : seen.at)
+        tree_.give(of, node, whole ? ticks : static_cast<std::uint64_t>(static_cast<double>(ticks) * share));
     }
   }
 
  private:
   /// `of`: the node of its call's path.
   void add(const analysis::SamplePlace& place, std::uint32_t of) {
+    const std::uint64_t ticks = place.ticks_in(range_);
     // Times are without tracing's own.
-    if (place.is_tracing || !place.has_calls) return;
+    if (place.is_tracing || !place.has_calls || ticks == 0) return;
     // What is in no call passes no filter of calls.
     const analysis::CallFilter& filter = input_.filter;
     if (place.row == reader::kNoParent && (filter.below != nullptr || filter.min_ticks != 0 || filter.request)) return;
-    if (filter.range && (place.sample->ticks < filter.range->begin || place.sample->ticks >= filter.range->end)) return;
     std::uint32_t node = of;
     for (const std::uint32_t function : place.below) node = tree_.child(node, Paths::kFirstSampled + function);
-    ++seen_[of].samples;
-    ++seen_[of].at[node];
+    seen_[of].ticks += ticks;
+    seen_[of].at[node] += ticks;
   }
 
   struct Seen {
-    std::uint64_t samples = 0;
+    std::uint64_t ticks = 0;
     std::map<std::uint32_t, std::uint64_t> at;  // by node
   };
   const Input& input_;
   query::FlameTree& tree_;
+  const query::TickRange range_;
   analysis::SamplePlaces places_;
   std::map<std::uint32_t, Seen> seen_;  // by node
 };
@@ -141,15 +148,18 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
   if (by == "calls") paths->by = Weight::kCalls;
   query::FlameTree tree;
   std::unique_ptr<SampledPaths> sampled;
-  if (samples && !input.trace.samples().empty() && input.function_set() == nullptr && (by == "wall" || by == "cpu"))
-    sampled = std::make_unique<SampledPaths>(input, tree);
+  if (samples && !input.trace.samples().empty() && input.function_set() == nullptr && by != "calls")
+    sampled = std::make_unique<SampledPaths>(input, tree,
+                                             by == "cpu"       ? analysis::SamplesOf::kCpu
+                                             : by == "blocked" ? analysis::SamplesOf::kWaits
+                                                               : analysis::SamplesOf::kBoth);
   input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
     const query::Scope::Part& part = paths->parts.of(thread, calls);
     if (calls.size() != 0) tree.add(part, query::kNoFunction, what);
     if (sampled != nullptr) sampled->add(thread, calls, part);
   });
   if (sampled != nullptr) {
-    if (input.has_all_threads()) sampled->add_others();
+    if (input.has_all_threads) sampled->add_others();
     sampled->give();
   }
   paths->tree =

@@ -1,4 +1,4 @@
-// karst samples: the code that threads' CPU time went into, traced or not, by samples.
+// karst samples: the code that threads' CPU time went into, or in which they waited, traced or not, by samples.
 #include "cli/samples.h"
 
 #include <fmt/format.h>
@@ -26,6 +26,7 @@ namespace {
 struct Options {
   InputOptions input;
   std::string format = "text";
+  std::string by = "cpu";
   std::size_t limit = 20;
   TextOptions text;
 };
@@ -33,10 +34,14 @@ struct Options {
 constexpr const char* kFooter = R"(Columns:
   self    CPU time in the function itself: its samples times their period
   total   the same with what it called; recursion counts once
-  below   the traced call in which most of its samples were; '-': in none, and
+  below   the traced call in which most of its time was; '-': in none, and
           '=': the function is that one
 Times are estimates: of N samples the error is about the square root of N. How
-often a function was called is not known. A thread that waits is not sampled.
+often a function was called is not known.
+
+With --by blocked the time is that in which threads were blocked, as thread
+states have it, and the functions are those of their stacks then. Where threads
+wait more often than about --sample times a second, some waits have no stack.
 
   karst run --sample 1000 PROGRAM    takes them, 1,000 a second of CPU time
   karst attach PID --sample 1000     of a process that runs
@@ -47,15 +52,23 @@ none: libraries, small functions, the kernel. csv and json have all rows.)";
 
 /// A function as samples have seen it.
 struct Row {
-  std::uint64_t self = 0;  // samples
+  std::uint64_t samples = 0;        // in the function itself
+  std::uint64_t total_samples = 0;  // with what it called
+  std::uint64_t self = 0;           // ticks
   std::uint64_t total = 0;
-  std::map<std::string, std::uint64_t> below;  // traced functions, and in how many of `self`
-  std::uint64_t traced = 0;                    // of `self`: in the innermost traced function itself
+  struct In {
+    std::uint64_t samples = 0;
+    std::uint64_t ticks = 0;
+  };
+  std::map<std::string, In> below;  // traced functions, and how much of `self` below them
+  In traced;                        // of `self`: in the innermost traced function itself
 };
 
 struct Sums {
   std::vector<Row> rows;  // by place in SampleLog::functions
   std::uint64_t samples = 0;
+  std::uint64_t ticks = 0;
+  // Of these samples:
   std::uint64_t kernel = 0;
   std::uint64_t untraced = 0;  // in code below the innermost traced call, or in no call
   std::uint64_t unplaced = 0;  // nobody knows in which code
@@ -72,8 +85,8 @@ bool takes_calls(const InputOptions& options) {
 
 class Adder {
  public:
-  Adder(const Input& input, const InputOptions& options, Sums& sums)
-      : input_(input), takes_calls_(takes_calls(options)), sums_(sums) {
+  Adder(const Input& input, const InputOptions& options, const query::TickRange& range, Sums& sums)
+      : input_(input), takes_calls_(takes_calls(options)), range_(range), sums_(sums) {
     sums_.rows.resize(input.trace.samples().functions.size());
     seen_.resize(sums_.rows.size());
   }
@@ -86,10 +99,11 @@ class Adder {
     if (takes_calls_ && function == 0) return;
     if (const auto* const wanted = input_.function_set(); wanted != nullptr && !wanted->contains(process, function))
       return;
-    if (const auto& range = input_.filter.range;
-        range && (place.sample->ticks < range->begin || place.sample->ticks >= range->end))
-      return;
+    const std::uint64_t ticks = place.ticks_in(range_);
+    // libkarst's own thread sleeps all the time.
+    if (ticks == 0 || (place.is_wait && place.is_tracing)) return;
     ++sums_.samples;
+    sums_.ticks += ticks;
     if ((place.sample->flags & format::kSampleInKernel) != 0) ++sums_.kernel;
     if (place.is_tracing) ++sums_.tracing;
     if (!place.has_calls) ++sums_.without_calls;
@@ -100,20 +114,28 @@ class Adder {
       return;
     }
     ++number_;
-    for (const std::uint32_t at : place.stack)
-      if (std::exchange(seen_[at], number_) != number_) ++sums_.rows[at].total;
+    for (const std::uint32_t at : place.stack) {
+      if (std::exchange(seen_[at], number_) == number_) continue;
+      ++sums_.rows[at].total_samples;
+      sums_.rows[at].total += ticks;
+    }
     Row& row = sums_.rows[place.stack.back()];
-    ++row.self;
+    ++row.samples;
+    row.self += ticks;
     if (!place.has_calls) return;
-    if (function != 0 && place.below.empty())
-      ++row.traced;
-    else
-      ++row.below[function == 0 ? "" : input_.trace.function(input_.trace.processes()[process], function).name];
+    const bool itself = function != 0 && place.below.empty();
+    Row::In& in =
+        itself
+            ? row.traced
+            : row.below[function == 0 ? "" : input_.trace.function(input_.trace.processes()[process], function).name];
+    ++in.samples;
+    in.ticks += ticks;
   }
 
  private:
   const Input& input_;
   const bool takes_calls_;
+  const query::TickRange range_;
   Sums& sums_;
   std::vector<std::uint64_t> seen_;  // by function: the last sample in whose stack it was
   std::uint64_t number_ = 0;
@@ -130,28 +152,30 @@ std::vector<std::uint32_t> in_order(const Sums& sums) {
   return order;
 }
 
-/// The traced function of most of its samples; empty: none, "=": itself.
+/// The traced function of most of its time; empty: none, "=": itself.
 std::string below_of(const Row& row) {
   std::string most = "=";
-  std::uint64_t samples = row.traced;
-  for (const auto& [name, count] : row.below)
-    if (count > samples) {
+  std::uint64_t ticks = row.traced.ticks;
+  for (const auto& [name, in] : row.below)
+    if (in.ticks > ticks) {
       most = name;
-      samples = count;
+      ticks = in.ticks;
     }
-  return samples == 0 ? "" : most;
+  return ticks == 0 ? "" : most;
 }
 
 std::string rate_text(std::uint64_t period_ns) {
   return count_text(period_ns == 0 ? 0 : (1'000'000'000 + period_ns / 2) / period_ns) + " a second";
 }
 
-std::string head_text(const reader::Trace& trace, const Sums& sums) {
-  const std::uint64_t period = trace.samples().source.period_ns;
-  std::string text = fmt::format("{}: {} of {} each, {} of CPU time; {} in code that is not traced",
-                                 printable(trace.name()), plural(sums.samples, "sample"), duration_text(period),
-                                 duration_text(sums.samples * period), percent_text(sums.untraced, sums.samples));
-  if (sums.kernel != 0) text += fmt::format(", {} in the kernel", percent_text(sums.kernel, sums.samples));
+std::string head_text(const reader::Trace& trace, const Sums& sums, bool of_waits) {
+  const std::string name = printable(trace.name());
+  const std::string time = duration_text(trace.clock().to_ns(sums.ticks));
+  std::string text = of_waits ? fmt::format("{}: {}, blocked for {}", name, plural(sums.samples, "wait"), time)
+                              : fmt::format("{}: {} of {} each, {} of CPU time", name, plural(sums.samples, "sample"),
+                                            duration_text(trace.samples().source.period_ns), time);
+  text += fmt::format("; {} in code that is not traced", percent_text(sums.untraced, sums.samples));
+  if (sums.kernel != 0 && !of_waits) text += fmt::format(", {} in the kernel", percent_text(sums.kernel, sums.samples));
   if (sums.tracing != 0) text += fmt::format(", {} in tracing", percent_text(sums.tracing, sums.samples));
   if (sums.without_calls != 0)
     text += fmt::format("; calls of {} are not in the trace", percent_text(sums.without_calls, sums.samples));
@@ -164,22 +188,22 @@ void print_text(const reader::Trace& trace, const Sums& sums, const Options& opt
   Table table({{"self%", "self%", false, true, 0, 6},
                {"self", "self", false, true, 0, 10},
                {"total", "total", false, true, 0, 10},
-               {"samples", "samples", false, true, 3, 8},
+               {options.by == "cpu" ? "samples" : "waits", "samples", false, true, 3, 8},
                {"module", "module", true, true, 2, 16},
                {"below", "below", true, true, 1, 20},
                {"function", "function"}},
               Shorten::kName);
-  screen.output().append(wrap(head_text(trace, sums), screen.width(), 2) + "\n");
+  screen.output().append(wrap(head_text(trace, sums, options.by != "cpu"), screen.width(), 2) + "\n");
   const std::vector<std::uint32_t> order = in_order(sums);
   const std::size_t shown = options.limit == 0 ? order.size() : std::min(order.size(), options.limit);
-  const std::uint64_t period = trace.samples().source.period_ns;
+  const reader::Clock& clock = trace.clock();
   constexpr std::size_t kMostBelow = 30;
   for (std::size_t i = 0; i < shown; ++i) {
     const reader::SampledFunction& function = trace.samples().functions[order[i]];
     const Row& row = sums.rows[order[i]];
     const std::string below = below_of(row);
-    table.add({percent_text(row.self, sums.samples), duration_text(row.self * period),
-               duration_text(row.total * period), count_text(row.self),
+    table.add({percent_text(row.self, sums.ticks), duration_text(clock.to_ns(row.self)),
+               duration_text(clock.to_ns(row.total)), count_text(row.samples),
                printable(function.module.substr(function.module.rfind('/') + 1)),
                below.empty() ? "-" : shorten(printable(plain_name(below)), kMostBelow, Shorten::kName),
                printable(function.name)});
@@ -191,63 +215,84 @@ void print_text(const reader::Trace& trace, const Sums& sums, const Options& opt
 
 void print_csv(const reader::Trace& trace, const Sums& sums, Output& output) {
   output.append("function,module,file,line,samples,total_samples,self_ns,total_ns,below\n");
-  const std::uint64_t period = trace.samples().source.period_ns;
+  const reader::Clock& clock = trace.clock();
   for (const std::uint32_t number : in_order(sums)) {
     const reader::SampledFunction& f = trace.samples().functions[number];
     const Row& row = sums.rows[number];
     output.append(fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(f.name), csv_field(f.module), csv_field(f.file),
-                              f.line, row.self, row.total, row.self * period, row.total * period,
+                              f.line, row.samples, row.total_samples, clock.to_ns(row.self), clock.to_ns(row.total),
                               csv_field(below_of(row))));
   }
 }
 
-void print_json(const reader::Trace& trace, const Sums& sums, Output& output) {
-  const std::uint64_t period = trace.samples().source.period_ns;
+void print_json(const reader::Trace& trace, const Sums& sums, const Options& options, Output& output) {
+  const reader::Clock& clock = trace.clock();
   Json json;
-  json.open('{').field("trace", trace.name()).field("period_ns", period).field("samples", sums.samples);
-  json.field("in_kernel", sums.kernel).field("untraced", sums.untraced).field("unplaced", sums.unplaced);
+  json.open('{').field("trace", trace.name()).field("by", options.by);
+  json.field("period_ns", trace.samples().source.period_ns).field("samples", sums.samples);
+  json.field("time_ns", clock.to_ns(sums.ticks))
+      .field("in_kernel", sums.kernel)
+      .field("untraced", sums.untraced)
+      .field("unplaced", sums.unplaced);
   json.field("tracing", sums.tracing).field("without_calls", sums.without_calls);
   json.field("without_stack", sums.unknown).key("functions").open('[');
   for (const std::uint32_t number : in_order(sums)) {
     const reader::SampledFunction& f = trace.samples().functions[number];
     const Row& row = sums.rows[number];
     json.line().open('{').field("name", f.name).field("module", f.module).field("file", f.file).field("line", f.line);
-    json.field("samples", row.self).field("total_samples", row.total).field("self_ns", row.self * period);
-    json.field("total_ns", row.total * period).field("in_traced", row.traced).key("below").open('[');
-    for (const auto& [name, count] : row.below)
-      json.open('{').field("function", name).field("samples", count).close('}');
+    json.field("samples", row.samples).field("total_samples", row.total_samples);
+    json.field("self_ns", clock.to_ns(row.self)).field("total_ns", clock.to_ns(row.total));
+    json.field("in_traced", row.traced.samples).key("below").open('[');
+    for (const auto& [name, in] : row.below)
+      json.open('{').field("function", name).field("samples", in.samples).field("ns", clock.to_ns(in.ticks)).close('}');
     json.close(']').close('}').flush(output);
   }
   json.line().close(']').close('}').flush(output);
   output.append("\n");
 }
 
+/// Why there are none of what is asked for; empty: there are some.
+std::string why_none(const reader::Trace& trace, bool of_waits) {
+  const reader::SampleLog& log = trace.samples();
+  if (log.empty()) return trace.name() + " has no samples; 'karst run --sample 1000' takes some beside the calls";
+  if (!of_waits) return {};
+  if ((log.source.flags & format::kSamplesWaits) == 0)
+    return trace.name() + " does not say where threads waited" +
+           (log.source.note.empty() ? "" : ": " + log.source.note);
+  if (trace.states().empty())
+    return trace.name() +
+           " does not say for how long threads waited, as --by blocked needs: record with 'karst run --sched auto'";
+  return {};
+}
+
 int samples(const Options& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
-  if (trace.samples().empty())
-    return fail({trace.name() + " has no samples; 'karst run --sample 1000' takes some beside the calls"});
+  const bool of_waits = options.by == "blocked";
+  if (const std::string why = why_none(trace, of_waits); !why.empty()) return fail({why});
+  const query::TickRange range = (*input)->filter.range.value_or(query::TickRange());
   Sums sums;
-  Adder adder(**input, options.input, sums);
-  analysis::SamplePlaces places(trace);
+  Adder adder(**input, options.input, range, sums);
+  analysis::SamplePlaces places(trace, of_waits ? analysis::SamplesOf::kWaits : analysis::SamplesOf::kCpu);
+  places.know_calls_from(range.begin);
   (*input)->each_thread("placing samples", [&](const reader::Thread& thread, const reader::Calls& calls) {
     places.each(thread, query::CallColumns(calls), calls.first_ticks,
                 [&](const analysis::SamplePlace& place) { adder.add(thread, calls, place); });
   });
-  if ((*input)->has_all_threads())
-    places.each_other([&](const analysis::SamplePlace& place) { adder.add(0, 0, place); });
+  if ((*input)->has_all_threads) places.each_other([&](const analysis::SamplePlace& place) { adder.add(0, 0, place); });
   if (sums.samples == 0)
     return fail({options.input.has_filters()
                      ? "no sample of " + trace.name() + " passes the filters"
-                     : trace.name() + " has no samples: its threads used less CPU time than a period"});
+                     : trace.name() + (of_waits ? " has no waits: its threads were never blocked"
+                                                : " has no samples: its threads used less CPU time than a period")});
   if (options.format == "text") {
     Screen screen(options.text);
     print_text(trace, sums, options, screen);
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { print_json(trace, sums, output); },
+      options.format, trace, [&](Output& output) { print_json(trace, sums, options, output); },
       [&](Output& output) { print_csv(trace, sums, output); });
 }
 
@@ -273,6 +318,10 @@ void print_samples(const reader::Trace& trace, Screen& screen) {
   std::string text = fmt::format("{}, {} of CPU time; {} lost", plural(log.samples.size(), "sample"),
                                  rate_text(log.source.period_ns), count_text(log.source.lost));
   if ((log.source.flags & format::kSamplesKernel) != 0) text += "; with time in the kernel";
+  if ((log.source.flags & format::kSamplesWaits) != 0) {
+    text += "; " + plural(log.waits.size(), "time") + " off a CPU";
+    if (log.source.waits_left_out != 0) text += ", " + count_text(log.source.waits_left_out) + " more without a stack";
+  }
   if (log.source.unread != 0) text += "; of " + count_text(log.source.unread) + " the stack could not be read";
   screen.output().append(fact("samples", text, screen.width()));
   if (!log.source.note.empty()) screen.output().append(fact("", printable(log.source.note), screen.width()));
@@ -285,6 +334,7 @@ void write_samples(Json& json, const reader::Trace& trace) {
     return;
   }
   json.open('{').field("samples", log.samples.size()).field("period_ns", log.source.period_ns);
+  json.field("waits", log.waits.size()).field("waits_left_out", log.source.waits_left_out);
   json.field("lost", log.source.lost).field("unread", log.source.unread);
   json.field("kernel", (log.source.flags & format::kSamplesKernel) != 0);
   json.field("functions", log.functions.size()).field("stacks", log.stacks.size()).field("note", log.source.note);
@@ -293,10 +343,14 @@ void write_samples(Json& json, const reader::Trace& trace) {
 
 void register_samples(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("samples", "Show which code CPU time went into, also untraced code, by samples");
+  Command command =
+      app.add_subcommand("samples", "Show which code CPU time went into, or waited, also untraced code, by samples");
   command.footer(kFooter);
   add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "csv", "json"});
+  command.add_option("--by", options->by, "Time on a CPU (the default), or that in which threads were blocked")
+      .check(one_of({"cpu", "blocked"}))
+      .type_name("cpu|blocked");
   command.add_option("-n,--limit", options->limit, "Show only the first N (text: 20; 0: all)").type_name("N");
   add_selection_options(command, options->input, "Take only samples in calls of functions whose name matches");
   add_text_options(command, options->text);

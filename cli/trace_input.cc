@@ -108,12 +108,6 @@ void add_format_options(Command command, std::string& format, const std::vector<
   command.add_option("--format", format, list).check(one_of(words)).type_name(fmt::format("{}", fmt::join(words, "|")));
 }
 
-bool Input::has_all_threads() const {
-  std::size_t all = 0;
-  for (const reader::Process& process : trace.processes()) all += process.threads.size();
-  return threads.size() == all;
-}
-
 bool InputOptions::has_filters() const {
   return !selection.thread.empty() || !selection.process.empty() || !selection.not_thread.empty() || kept != 0 ||
          has_function || request || !below.empty() || !range.empty() || !min_duration.empty();
@@ -274,6 +268,8 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
                  printable(options.file).c_str());
   }
   auto threads = analysis::select_threads(input->trace, options.selection);
+  const analysis::Selection& chosen = options.selection;
+  input->has_all_threads = chosen.thread.empty() && chosen.process.empty() && chosen.not_thread.empty();
   if (!threads) return threads.error();
   input->threads = std::move(*threads);
   if (options.request && std::none_of(input->threads.begin(), input->threads.end(), [&](const reader::Thread* thread) {

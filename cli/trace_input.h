@@ -98,8 +98,7 @@ struct Input {
   /// `parts` as calls_of() has it.
   void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,
                    CallParts* parts = nullptr) const;
-  /// Neither threads nor processes were chosen.
-  bool has_all_threads() const;
+  bool has_all_threads = true;  ///< neither threads nor processes were chosen
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
 

@@ -18,7 +18,6 @@
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/values.h"
-#include "analysis/waits.h"
 #include "base/json.h"
 #include "export/export.h"
 #include "export/samples.h"
@@ -190,18 +189,13 @@ class ChromeWriter {
 
   // An arrow from the call that woke a thread to the one that had waited.
   void write_wakings() {
-    if (trace_.states().empty()) return;
-    const analysis::Waits waits(trace_, 1);
     std::uint64_t id = 0;
-    for (const reader::Thread* thread : options_.threads) {
-      for (const analysis::Wait& wait : waits.of(*thread)) {
-        if (output_.failed()) return;
-        if (wait.state != reader::ThreadState::kBlocked || wait.waker.row == reader::kNoParent) continue;
-        if (wait.end < origin_) continue;
-        ++id;
-        write_arrow_end('s', *wait.waker.thread, ns(wait.end), id, "waking", "wakes");
-        write_arrow_end('f', *thread, ns(wait.end), id, "waking", "wakes");
-      }
+    for (const Waking& waking : wakings_of(trace_, options_)) {
+      if (output_.failed()) return;
+      if (waking.ticks < origin_) continue;
+      ++id;
+      write_arrow_end('s', *waking.waker, ns(waking.ticks), id, "waking", "wakes");
+      write_arrow_end('f', *waking.woken, ns(waking.ticks), id, "waking", "wakes");
     }
   }
 

@@ -20,6 +20,7 @@ namespace karst::exporting {
 
 struct Options {
   std::vector<const reader::Thread*> threads;        ///< which, in this order
+  bool others = true;                                ///< samples of threads that the trace does not have, too
   const analysis::FunctionSet* functions = nullptr;  ///< only the subtrees of these; null: all calls
   analysis::CallFilter filter;                       ///< only the calls that pass it
   std::atomic<std::uint64_t>* calls_done = nullptr;  ///< counts calls, for whoever shows progress; may be null
@@ -30,6 +31,14 @@ reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread,
 
 /// The flows of the threads that are exported, with their steps in the range that is.
 std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options);
+
+/// A call of one thread that is exported woke another one, in the range that is.
+struct Waking {
+  const reader::Thread* waker = nullptr;
+  const reader::Thread* woken = nullptr;
+  std::uint64_t ticks = 0;
+};
+std::vector<Waking> wakings_of(const reader::Trace& trace, const Options& options);
 
 /// What a format's remark about a call says, from its marks: null when it is complete and returned.
 struct Remark {

@@ -1,3 +1,6 @@
+#include <set>
+
+#include "analysis/waits.h"
 #include "export/export.h"
 
 namespace karst::exporting {
@@ -30,6 +33,20 @@ std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& 
     });
   std::erase_if(flows, [](const analysis::Flow& flow) { return flow.steps.empty(); });
   return flows;
+}
+
+std::vector<Waking> wakings_of(const reader::Trace& trace, const Options& options) {
+  std::vector<Waking> wakings;
+  if (trace.states().empty()) return wakings;
+  const query::TickRange range = options.filter.range.value_or(query::TickRange());
+  const std::set<const reader::Thread*> exported(options.threads.begin(), options.threads.end());
+  const analysis::Waits waits(trace, 1);
+  for (const reader::Thread* const thread : options.threads)
+    for (const analysis::Wait& wait : waits.of(*thread))
+      if (wait.state == reader::ThreadState::kBlocked && wait.waker.row != reader::kNoParent &&
+          exported.contains(wait.waker.thread) && wait.end >= range.begin && wait.end < range.end)
+        wakings.push_back({wait.waker.thread, thread, wait.end});
+  return wakings;
 }
 
 std::span<const Format> formats() {

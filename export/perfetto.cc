@@ -29,7 +29,6 @@
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/values.h"
-#include "analysis/waits.h"
 #include "base/utf8.h"
 #include "export/export.h"
 #include "export/perfetto_fields.h"
@@ -84,7 +83,7 @@ class PerfettoWriter {
     write_clocks();
     write_processes();
     write_states();
-    if (!trace_.states().empty()) find_wakings();
+    find_wakings();
     find_flows();
     for (auto& [thread, list] : tied_)
       std::stable_sort(list.begin(), list.end(), [](const Tied& a, const Tied& b) { return a.ticks < b.ticks; });
@@ -236,14 +235,10 @@ class PerfettoWriter {
   };
 
   void find_wakings() {
-    const analysis::Waits waits(trace_, 1);
-    for (const reader::Thread* thread : options_.threads) {
-      for (const analysis::Wait& wait : waits.of(*thread)) {
-        if (wait.state != reader::ThreadState::kBlocked || wait.waker.row == reader::kNoParent) continue;
-        ++arrows_;
-        tied_[wait.waker.thread].push_back({wait.end, 0, arrows_, "wakes"});
-        tied_[thread].push_back({wait.end, arrows_, 0, "woken"});
-      }
+    for (const Waking& waking : wakings_of(trace_, options_)) {
+      ++arrows_;
+      tied_[waking.waker].push_back({waking.ticks, 0, arrows_, "wakes"});
+      tied_[waking.woken].push_back({waking.ticks, arrows_, 0, "woken"});
     }
   }
 

@@ -27,7 +27,7 @@ void each_sample(const reader::Trace& trace, const Options& options,
   if (trace.samples().empty()) return;
   const auto& range = options.filter.range;
   const bool of_calls = takes_calls(options);
-  analysis::SamplePlaces places(trace);
+  analysis::SamplePlaces places(trace, analysis::SamplesOf::kCpu);
   bool goes_on = true;
   const auto give = [&](const format::SampleRecord& sample) {
     if (range && (sample.ticks < range->begin || sample.ticks >= range->end)) return;
@@ -43,10 +43,7 @@ void each_sample(const reader::Trace& trace, const Options& options,
       give(*place.sample);
     });
   }
-  std::size_t all = 0;
-  for (const reader::Process& process : trace.processes()) all += process.threads.size();
-  if (!of_calls && options.threads.size() == all)
-    places.each_other([&](const analysis::SamplePlace& place) { give(*place.sample); });
+  if (!of_calls && options.others) places.each_other([&](const analysis::SamplePlace& place) { give(*place.sample); });
 }
 
 std::string_view module_text(const reader::SampledFunction& function) {

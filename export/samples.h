@@ -11,7 +11,7 @@
 
 namespace karst::exporting {
 
-/// Gives the samples of the chosen threads, or, where all are chosen and no calls, of all that were sampled, in order
+/// Gives the samples of the chosen threads, and, where no calls are chosen and Options::others, of the others, in order
 /// of time of each thread. Filters that take calls take samples in these calls. `use` returns false to stop.
 void each_sample(const reader::Trace& trace, const Options& options,
                  const std::function<bool(const format::SampleRecord&)>& use);

@@ -64,6 +64,7 @@ constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   X(kSampledFunctions, "SMFN", SampledFunctionRecord, true)      \
   X(kSampledStacks, "SMST", SampledStackRecord, false)           \
   X(kSamples, "SMPL", SampleRecord, false)                       \
+  X(kSampledWaits, "SMWT", SampleRecord, false)                  \
   X(kMoments, "MOMT", MomentRecord, true) /* format/moments.h */ \
   X(kUntraced, "UNTR", UntracedRecord, true)                     \
   X(kEnd, "ENDT", EndRecord, false)
@@ -323,18 +324,22 @@ enum StatesFlag : std::uint32_t {
 
 /// SMSR. How code was sampled: one record.
 struct SampleSourceRecord {
-  std::uint64_t period_ns;    ///< CPU time of a thread that one sample stands for
-  std::uint64_t begin_ticks;  ///< samples were taken from here
-  std::uint64_t end_ticks;    ///< to here
-  std::uint64_t lost;         ///< samples that were not recorded
-  std::uint64_t unread;       ///< samples whose stacks could not be read
-  std::uint32_t flags;        ///< SampleSourceFlag bits
-  std::uint32_t reserved;     ///< 0
-  StringRef note;             ///< what would be needed for more; may be empty
+  std::uint64_t period_ns;       ///< CPU time of a thread that one sample stands for
+  std::uint64_t begin_ticks;     ///< samples were taken from here
+  std::uint64_t end_ticks;       ///< to here
+  std::uint64_t lost;            ///< samples that were not recorded
+  std::uint64_t unread;          ///< samples whose stacks could not be read
+  std::uint32_t flags;           ///< SampleSourceFlag bits
+  std::uint32_t waits_left_out;  ///< times that a thread left its CPU that are not in SMWT, as there were too many; at
+                                 ///< most 2^32 - 1
+  StringRef note;                ///< what would be needed for more; may be empty
 };
 static_assert(sizeof(SampleSourceRecord) == 56);
 
-enum SampleSourceFlag : std::uint32_t { kSamplesKernel = 1 };  ///< time in the kernel was sampled, too
+enum SampleSourceFlag : std::uint32_t {
+  kSamplesKernel = 1,  ///< time in the kernel was sampled, too
+  kSamplesWaits = 2,   ///< so were threads as they left their CPUs (SMWT)
+};
 
 /// SMFN. Code that samples were in: a function, or a piece of one that has a frame of its own.
 struct SampledFunctionRecord {
@@ -355,6 +360,8 @@ struct SampledStackRecord {
 static_assert(sizeof(SampledStackRecord) == 8);
 
 /// SMPL. What a thread did at one moment, in order of time.
+/// SMWT. The same of moments at which a thread left its CPU, to wait or for others. Where they were too many some are
+/// left out (SampleSourceRecord::waits_left_out).
 struct SampleRecord {
   std::uint64_t ticks;
   std::uint32_t tid;

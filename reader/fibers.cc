@@ -338,6 +338,7 @@ class Splitter {
 
   /// What follows each other in the lane. The last word waits for end_piece().
   void add_piece(Lane& lane, const Piece& piece, bool suspended, LaneDepth& depth) {
+    lane.thread.ran_on.push_back({process_.threads[piece.thread].index, piece.begin_ticks, piece.end_ticks});
     EventStream& stream = lanes_.streams[piece.stream];
     if (!suspended) stream.only_time(piece.from);
     std::vector<BlockView> blocks = stream.blocks(piece.from, piece.to);

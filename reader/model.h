@@ -50,6 +50,13 @@ struct Function {
 /// What stands for the kernel's thread ids in fibers' lanes: none of it is so large.
 inline constexpr std::uint32_t kFirstFiberTid = 1'000'000'001;
 
+/// A stretch of time in which a thread of the kernel's worked on a fiber.
+struct RanOn {
+  std::uint32_t thread = 0;  ///< Thread::index, in the same process
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t end_ticks = 0;
+};
+
 struct Thread {
   std::uint32_t process = 0;  ///< index into Trace::processes()
   std::uint32_t index = 0;    ///< in its process, as in the file
@@ -64,6 +71,7 @@ struct Thread {
   bool excerpt =
       false;           ///< these first enters are of calls that were open at the history's begin, which is an excerpt's
   bool fiber = false;  ///< a fiber's lane; `tid` is none of the kernel's then
+  std::vector<RanOn> ran_on{};  ///< of such a lane, in order of time
 };
 
 /// A stretch of time that was asked to be kept; format/moments.h says what the fields mean.

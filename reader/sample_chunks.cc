@@ -1,7 +1,10 @@
 #include "reader/sample_chunks.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "reader/records.h"
 
@@ -27,13 +30,9 @@ class SampleReader {
     for (const Chunk& chunk : list.chunks)
       if (chunk.type == ChunkType::kSampledStacks)
         each_record<format::SampledStackRecord>(chunk, problems_, [this](const auto&, const auto& r) { add_stack(r); });
-    for (const Chunk& chunk : list.chunks)
-      if (chunk.type == ChunkType::kSamples)
-        each_record<format::SampleRecord>(chunk, problems_, [this](const auto&, const auto& r) { add_sample(r); });
-    const auto earlier = [](const format::SampleRecord& a, const format::SampleRecord& b) { return a.ticks < b.ticks; };
-    if (!std::is_sorted(log_.samples.begin(), log_.samples.end(), earlier))
-      std::stable_sort(log_.samples.begin(), log_.samples.end(), earlier);
-    if (!have_source_ && log_.samples.size() != 0) {
+    read_samples(list, ChunkType::kSamples, log_.samples);
+    read_samples(list, ChunkType::kSampledWaits, log_.waits);
+    if (!have_source_ && log_.samples.size() + log_.waits.size() != 0) {
       problems_.add("samples", [] {
         return std::string("nothing says how much time a sample stands for; samples were left out");
       });
@@ -43,6 +42,16 @@ class SampleReader {
   }
 
  private:
+  void read_samples(const ChunkList& list, ChunkType type, Column<format::SampleRecord>& samples) {
+    for (const Chunk& chunk : list.chunks)
+      if (chunk.type == type)
+        each_record<format::SampleRecord>(chunk, problems_,
+                                          [&](const auto&, const auto& r) { add_sample(r, samples); });
+    const auto earlier = [](const format::SampleRecord& a, const format::SampleRecord& b) { return a.ticks < b.ticks; };
+    if (!std::is_sorted(samples.begin(), samples.end(), earlier))
+      std::stable_sort(samples.begin(), samples.end(), earlier);
+  }
+
   template <typename Record>
   std::string text(const Table<Record>& table, format::StringRef ref) {
     constexpr std::size_t kMostTexts = std::size_t{256} << 20;  // one may stand in many records
@@ -63,7 +72,8 @@ class SampleReader {
       return;
     }
     have_source_ = true;
-    log_.source = {r.period_ns, r.begin_ticks, r.end_ticks, r.lost, r.unread, r.flags, text(table, r.note)};
+    log_.source = {r.period_ns, r.begin_ticks, r.end_ticks,      r.lost,
+                   r.unread,    r.flags,       r.waits_left_out, text(table, r.note)};
   }
 
   void add_function(const Table<format::SampledFunctionRecord>& table, const format::SampledFunctionRecord& r) {
@@ -87,12 +97,12 @@ class SampleReader {
     log_.stacks.push_back(r);
   }
 
-  void add_sample(format::SampleRecord r) {
+  void add_sample(format::SampleRecord r, Column<format::SampleRecord>& samples) {
     if (r.stack > log_.stacks.size()) {
       problems_.add("sample", [] { return std::string("a sample names a stack that is not there"); });
       r.stack = 0;
     }
-    log_.samples.push_back(r);
+    samples.push_back(r);
   }
 
   ProblemList& problems_;
@@ -110,11 +120,24 @@ SampleLog excerpt_samples(const SampleLog& log, std::uint64_t begin, std::uint64
   part.source.begin_ticks = std::max(log.source.begin_ticks, begin);
   part.source.end_ticks = std::min(log.source.end_ticks, end);
   std::vector<bool> used(log.stacks.size() + 1);  // by 1 + place
-  for (const format::SampleRecord& sample : log.samples) {
-    if (sample.ticks < begin || sample.ticks >= end) continue;
-    part.samples.push_back(sample);
+  const auto take = [&](const format::SampleRecord& sample, Column<format::SampleRecord>& taken) {
+    taken.push_back(sample);
     for (std::uint32_t at = sample.stack; at != 0 && !used[at]; at = log.stacks[at - 1].caller) used[at] = true;
-  }
+  };
+  for (const format::SampleRecord& sample : log.samples)
+    if (sample.ticks >= begin && sample.ticks < end) take(sample, part.samples);
+  // Who left its CPU before the begin may wait until after it.
+  const auto of_part = [&](std::uint64_t ticks) {
+    return static_cast<std::size_t>(
+        std::partition_point(log.waits.begin(), log.waits.end(), [&](const auto& wait) { return wait.ticks < ticks; }) -
+        log.waits.begin());
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> latest;  // by process and thread
+  for (std::size_t i = 0; i < of_part(begin); ++i) latest[{log.waits[i].pid, log.waits[i].tid}] = i;
+  std::set<std::size_t> before;
+  for (const auto& [thread, wait] : latest) before.insert(wait);
+  for (const std::size_t wait : before) take(log.waits[wait], part.waits);
+  for (std::size_t i = of_part(begin); i < of_part(end); ++i) take(log.waits[i], part.waits);
   std::vector<std::uint32_t> stack_now(log.stacks.size() + 1), function_now(log.functions.size());
   for (std::uint32_t at = 1; at <= log.stacks.size(); ++at) {
     if (!used[at]) continue;
@@ -126,7 +149,8 @@ SampleLog excerpt_samples(const SampleLog& log, std::uint64_t begin, std::uint64
     part.stacks.push_back({stack_now[stack.caller], function_now[stack.function] - 1});
     stack_now[at] = static_cast<std::uint32_t>(part.stacks.size());
   }
-  for (format::SampleRecord& sample : part.samples) sample.stack = stack_now[sample.stack];
+  for (auto* const samples : {&part.samples, &part.waits})
+    for (format::SampleRecord& sample : *samples) sample.stack = stack_now[sample.stack];
   return part;
 }
 

@@ -1,6 +1,7 @@
 // What threads did at some moments of their CPU time: stacks of calls, also of code that nobody traces.
 //
 // sample   a moment, a thread, and its stack; it stands for a period of CPU time
+// wait     a moment at which a thread left its CPU, and its stack; how long it did is what thread states tell
 // stack    a frame and who called it; frames are functions of modules, by their tables of frames
 // Samples are no calls: nobody knows when what they saw began and ended, or how often it was called.
 #pragma once
@@ -21,7 +22,9 @@ struct SampleSource {
   std::uint64_t lost = 0;    ///< samples that were not recorded
   std::uint64_t unread = 0;  ///< samples whose stacks could not be read
   std::uint32_t flags = 0;   ///< format::SampleSourceFlag bits
-  std::string note;          ///< what would be needed for more
+  std::uint64_t waits_left_out =
+      0;             ///< times off a CPU without a sample, as there were too many; up to 32 bits in a file
+  std::string note;  ///< what would be needed for more
 };
 
 /// A module is one of Karst's, whose functions nobody told apart: what they did is tracing. `path`: its file.
@@ -45,11 +48,13 @@ struct SampleLog {
   std::vector<SampledFunction> functions;
   std::vector<format::SampledStackRecord> stacks;  ///< callers come before those whom they called
   Column<format::SampleRecord> samples;            ///< in order of time
+  Column<format::SampleRecord> waits;              ///< in order of time
 
   bool empty() const { return source.period_ns == 0; }
 };
 
-/// What of it was sampled in [begin, end), with those stacks and functions alone that occur.
+/// What of it was sampled in [begin, end), with those stacks and functions alone that occur. Of each thread also the
+/// wait before `begin`, as it may go on.
 SampleLog excerpt_samples(const SampleLog& log, std::uint64_t begin, std::uint64_t end);
 
 }  // namespace karst::reader

@@ -51,7 +51,8 @@ constexpr std::size_t kAllRings = std::size_t{64} << 20;
 constexpr std::size_t kSmallestRing = std::size_t{64} << 10;
 constexpr std::size_t kBatchBytes = std::size_t{32} << 20;  // of stacks that are read at once
 constexpr std::size_t kMostBatches = 4;                     // that wait for that; more are lost
-constexpr std::size_t kMostSamples = 8'000'000;             // that are kept; 24 bytes each
+constexpr int kEveryMs = 100;                               // rings are emptied at least
+constexpr std::size_t kMostSamples = 8'000'000;             // that are kept of a kind; 24 bytes each
 
 /// Registers by the kernel's numbers (asm/perf_regs.h), in the order in which it writes them, as DWARF numbers them.
 constexpr std::uint64_t kRegisterMask = 0xff01ff;
@@ -79,6 +80,15 @@ perf_event_attr attributes_for(std::uint32_t per_second, bool kernel, bool build
   attributes.clockid = CLOCK_MONOTONIC_RAW;
   attributes.watermark = 1;
   attributes.wakeup_watermark = static_cast<std::uint32_t>(ring / 4);
+  return attributes;
+}
+
+/// Of the event that samples threads as they leave their CPUs, each time.
+perf_event_attr wait_attributes(perf_event_attr attributes) {
+  attributes.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+  attributes.sample_period = 1;
+  attributes.mmap = attributes.mmap2 = attributes.build_id = 0;
+  attributes.comm = attributes.comm_exec = attributes.task = 0;
   return attributes;
 }
 
@@ -110,13 +120,16 @@ struct Sampler::Impl {
   Status open(pid_t program, bool running);
   bool open_rings(const std::vector<pid_t>& threads, const perf_event_attr& attributes);
   Status open_others(pid_t process, const perf_event_attr& attributes);
+  Status open_waits(const perf_event_attr& attributes);
+  void close_waits();
   Status look_at_memory(pid_t process);
   void note_event(int fd, pid_t thread);
   void close_events();
   bool is_second_copy(const Record& record);
+  void forget_owner(std::uint32_t tid);
   void run();
   void drain();
-  void take(const sched::PerfRing& ring, std::span<const std::byte> record);
+  void take(const sched::PerfRing& ring, std::span<const std::byte> record, bool is_wait);
   void take_in_order(std::uint64_t until);
   void look_at_rights();
   void hand_over();
@@ -126,10 +139,13 @@ struct Sampler::Impl {
   SampleOptions options;
   sched::RawClock clock;
   std::vector<sched::PerfRing> rings;
-  std::vector<int> others;                     // events of further threads
-  std::set<pid_t> with_events;                 // threads that have events of their own
-  std::map<std::uint64_t, pid_t> owners;       // of events, by the kernel's number
-  std::map<std::uint32_t, pid_t> owner_taken;  // by thread: whose events its samples are taken from
+  std::vector<int> others;                  // events of further threads
+  std::set<pid_t> with_events;              // threads that have events of their own
+  std::vector<sched::PerfRing> wait_rings;  // of threads that leave their CPUs
+  std::vector<int> wait_others;
+  std::map<std::uint64_t, pid_t> owners;  // of events, by the kernel's number
+  /// By thread and whether they are of its switches: whose events its samples are taken from.
+  std::map<std::pair<std::uint32_t, bool>, pid_t> owner_taken;
   int stop_event = -1;
   std::vector<std::byte> copy;
   std::vector<Record> pending;  // of which earlier ones may still come
@@ -144,6 +160,7 @@ struct Sampler::Impl {
   std::deque<Batch> batches;
   bool ended = false;
   std::uint64_t lost = 0;
+  std::uint64_t waits_left_out = 0;  // as their ring was full
 
   // Of the reading thread, and of stop() when it has ended.
   reader::SampleLog log;
@@ -165,6 +182,7 @@ Sampler::~Sampler() {
 bool Sampler::works() const { return impl_->draining.joinable(); }
 
 void Sampler::Impl::close_events() {
+  close_waits();
   for (const int fd : others) close(fd);
   others.clear();
   for (sched::PerfRing& ring : rings) ring.close();
@@ -216,6 +234,50 @@ Status Sampler::Impl::open_others(pid_t process, const perf_event_attr& attribut
   return Unit{};
 }
 
+// They have rings of their own, which nobody empties before it is time: a ring that is full is what keeps a program
+// that waits all the time from being copied all the time.
+Status Sampler::Impl::open_waits(const perf_event_attr& attributes) {
+  std::map<std::uint16_t, pid_t> first_of;  // CPUs
+  for (const sched::PerfRing& beside : rings) {
+    for (const pid_t thread : with_events) {
+      const int fd = sched::open_perf_event(attributes, thread, beside.cpu);
+      if (fd < 0 && errno == ESRCH) continue;
+      if (fd < 0) return Error{sched::why_perf_is_refused(errno)};
+      wait_rings.push_back({fd, beside.cpu, nullptr, 0});
+      first_of[beside.cpu] = thread;
+      note_event(fd, thread);
+      break;
+    }
+  }
+  std::vector<sched::PerfRing*> all;
+  for (sched::PerfRing& ring : wait_rings) all.push_back(&ring);
+  const std::size_t enough = std::bit_floor(std::size_t{options.per_second} * kStackBytes * kEveryMs / 1000);
+  const std::size_t most = std::min(kLargestRing, std::bit_floor(kAllRings / std::max<std::size_t>(1, all.size())));
+  bool mapped = false;
+  for (std::size_t bytes = std::clamp(enough, kSmallestRing, std::max(kSmallestRing, most));
+       !mapped && bytes >= kSmallestRing; bytes /= 2)
+    mapped = sched::PerfRing::map_all(all, bytes);
+  if (!mapped)
+    return Error{std::string("perf events have no memory left to write to (mmap: ") + std::strerror(errno) + ")"};
+  for (const pid_t thread : with_events) {
+    for (const sched::PerfRing& ring : wait_rings) {
+      const std::size_t before = wait_others.size();
+      if (thread == first_of[ring.cpu]) continue;
+      if (Status opened = sched::open_beside(attributes, thread, ring, wait_others); !opened) return opened;
+      if (wait_others.size() != before) note_event(wait_others.back(), thread);
+    }
+  }
+  log.source.flags |= format::kSamplesWaits;
+  return Unit{};
+}
+
+void Sampler::Impl::close_waits() {
+  for (const int fd : wait_others) close(fd);
+  wait_others.clear();
+  for (sched::PerfRing& ring : wait_rings) ring.close();
+  wait_rings.clear();
+}
+
 Status Sampler::Impl::look_at_memory(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/maps";
   std::ifstream in(path);
@@ -253,11 +315,16 @@ Status Sampler::Impl::open(pid_t program, bool running) {
                  "): raise kernel.perf_event_mlock_kb or ulimit -l"};
   if (kernel) log.source.flags |= format::kSamplesKernel;
   if (!kernel)
-    log.source.note =
-        "time in the kernel was not sampled: kernel.perf_event_paranoid is above 1, and karst has no CAP_PERFMON";
-  if (!running) return Unit{};
-  if (Status others_too = open_others(program, attributes); !others_too) return others_too;
-  return look_at_memory(program);
+    log.source.note = std::string("time in the kernel was not sampled") +
+                      (options.waits ? ", nor where threads waited" : "") +
+                      ": kernel.perf_event_paranoid is above 1, and karst has no CAP_PERFMON";
+  if (running)
+    if (Status others_too = open_others(program, attributes); !others_too) return others_too;
+  if (Status waits = kernel && options.waits ? open_waits(wait_attributes(attributes)) : Unit{}; !waits) {
+    close_waits();  // there are samples of CPU time
+    log.source.note = "where threads waited was not sampled: " + waits.error().message;
+  }
+  return running ? look_at_memory(program) : Unit{};
 }
 
 Status Sampler::start(pid_t program) { return impl_->start(program, false); }
@@ -288,7 +355,6 @@ Status Sampler::Impl::start(pid_t program, bool running) {
 }
 
 void Sampler::Impl::run() {
-  constexpr int kEveryMs = 100;
   constexpr int kOftenMs = 10;
   int every = kEveryMs;
   std::vector<pollfd> descriptors = {{stop_event, POLLIN, 0}};
@@ -309,20 +375,23 @@ void Sampler::Impl::run() {
 
 void Sampler::Impl::drain() {
   clock.read_when_due();
-  for (sched::PerfRing& ring : rings) ring.drain(copy, [&](std::span<const std::byte> record) { take(ring, record); });
+  for (sched::PerfRing& ring : rings)
+    ring.drain(copy, [&](std::span<const std::byte> record) { take(ring, record, false); });
+  for (sched::PerfRing& ring : wait_rings)
+    ring.drain(copy, [&](std::span<const std::byte> record) { take(ring, record, true); });
   look_at_rights();
   // What another CPU was just writing when we looked comes the next time.
   constexpr double kSlack = 3e7;  // ns
   take_in_order(clock.now().ticks - clock.ticks_of(kSlack));
 }
 
-void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte> record) {
+void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte> record, bool is_wait) {
   Record made;
   made.header = perf_value<perf_event_header>(record, 0);
   const std::span<const std::byte> bytes = record.subspan(sizeof made.header);
   if (made.header.type == PERF_RECORD_LOST || made.header.type == PERF_RECORD_LOST_SAMPLES) {
     const std::lock_guard guard(mutex);
-    lost += perf_value<std::uint64_t>(bytes, made.header.type == PERF_RECORD_LOST ? 8 : 0);
+    (is_wait ? waits_left_out : lost) += perf_value<std::uint64_t>(bytes, made.header.type == PERF_RECORD_LOST ? 8 : 0);
     return;
   }
   if (made.header.type != PERF_RECORD_SAMPLE) {
@@ -341,6 +410,7 @@ void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte>
   sample.cpu = ring.cpu;
   sample.in_kernel = (made.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   made.event = perf_value<std::uint64_t>(bytes, 16);
+  sample.is_wait = is_wait;
   std::size_t at = 24;
   const auto abi = perf_value<std::uint64_t>(bytes, at);
   at += 8;
@@ -379,17 +449,17 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
       case PERF_RECORD_FORK:
         spaces.fork(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 4),
                     perf_value<std::uint32_t>(record.bytes, 8));
-        owner_taken.erase(perf_value<std::uint32_t>(record.bytes, 8));
+        forget_owner(perf_value<std::uint32_t>(record.bytes, 8));
         break;
       case PERF_RECORD_EXIT:
         spaces.exit(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 8));
-        owner_taken.erase(perf_value<std::uint32_t>(record.bytes, 8));
+        forget_owner(perf_value<std::uint32_t>(record.bytes, 8));
         break;
       case PERF_RECORD_COMM:
         if ((record.header.misc & PERF_RECORD_MISC_COMM_EXEC) == 0) break;
         spaces.exec(perf_value<std::uint32_t>(record.bytes, 0));
         // The thread that called it has the process's number from now on, whatever its own was.
-        owner_taken.erase(perf_value<std::uint32_t>(record.bytes, 0));
+        forget_owner(perf_value<std::uint32_t>(record.bytes, 0));
         break;
       default:
         break;
@@ -402,7 +472,12 @@ bool Sampler::Impl::is_second_copy(const Record& record) {
   if (others.empty()) return false;
   const auto owner = owners.find(record.event);
   const pid_t from = owner == owners.end() ? 0 : owner->second;
-  return owner_taken.try_emplace(record.sample.tid, from).first->second != from;
+  return owner_taken.try_emplace({record.sample.tid, record.sample.is_wait}, from).first->second != from;
+}
+
+void Sampler::Impl::forget_owner(std::uint32_t tid) {
+  owner_taken.erase({tid, false});
+  owner_taken.erase({tid, true});
 }
 
 // A process of root's may become another user's. What that one maps is not to be read as root then.
@@ -475,13 +550,14 @@ void Sampler::Impl::add(const Batch& read) {
     } else {
       record.flags |= format::kSampleCut;
     }
-    if (log.samples.size() == kMostSamples) {
+    reader::Column<format::SampleRecord>& kept = sample.is_wait ? log.waits : log.samples;
+    if (kept.size() == kMostSamples) {
       const std::size_t half = kMostSamples / 2;
       log.source.lost += half;
-      std::copy(log.samples.begin() + half, log.samples.end(), log.samples.begin());
-      log.samples.set_size(kMostSamples - half);
+      std::copy(kept.begin() + half, kept.end(), kept.begin());
+      kept.set_size(kMostSamples - half);
     }
-    log.samples.push_back(record);
+    kept.push_back(record);
   }
 }
 
@@ -501,6 +577,7 @@ reader::SampleLog Sampler::stop() {
     r.close_events();
     r.log.source.end_ticks = r.clock.now().ticks;
     r.log.source.lost += r.lost;
+    r.log.source.waits_left_out = r.waits_left_out;
     r.log.functions.resize(r.functions.size());
     for (const auto& [function, number] : r.functions) {
       reader::SampledFunction& made = r.log.functions[number];

@@ -1,9 +1,10 @@
 // What a program's threads do at moments of their CPU time, with their stacks, by perf events (cpu-clock).
 //
 // Every thread of the program, and of what descends from it, is interrupted by the kernel each time that it has used a
-// period of CPU time. The kernel copies its registers and the top of its stack into rings of ours; nothing of it is in
-// the traced program. Threads that wait are not sampled. Stacks are read of files in a sandbox (sampler/unwind.h).
-// Times are CLOCK_MONOTONIC_RAW, which stop() turns into ticks.
+// period of CPU time, and, where the kernel lets us see it, as it leaves a CPU, with which a wait begins. These fill
+// rings that are emptied some times a second, so that there are not many more of them than of the others. The kernel
+// copies its registers and the top of its stack into rings of ours; nothing of it is in the traced program. Stacks are
+// read of files in a sandbox (sampler/unwind.h). Times are CLOCK_MONOTONIC_RAW, which stop() turns into ticks.
 //
 // A process that runs gets an event for each thread and CPU; threads that are made later inherit their maker's. A
 // thread that was made meanwhile may have both: of its samples one event's are taken.
@@ -22,7 +23,8 @@
 namespace karst::sampler {
 
 struct SampleOptions {
-  std::uint32_t per_second = 0;              ///< of a thread's CPU time; 0: nothing is sampled
+  std::uint32_t per_second = 0;              ///< of a thread's CPU time, and of its waits; 0: nothing is sampled
+  bool waits = false;                        ///< as threads leave their CPUs, too, where the kernel allows it
   std::optional<symbols::Credentials> as{};  ///< whose rights the reading of files has; none: ours
 };
 inline constexpr std::uint32_t kMostPerSecond = 10'000;

@@ -30,6 +30,7 @@ struct RawSample {
   std::uint32_t pid = 0;
   std::uint16_t cpu = 0;
   bool in_kernel = false;
+  bool is_wait = false;  ///< as it left its CPU
   Registers registers{};
   std::vector<std::byte> stack;  ///< from the stack pointer on
   std::shared_ptr<const AddressSpace> space;

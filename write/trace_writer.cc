@@ -424,7 +424,8 @@ void TraceWriter::add_samples(const reader::SampleLog& log) {
   {
     auto table = make_table<format::SampleSourceRecord>(*impl_, ChunkType::kSampleSource, 0, false);
     const reader::SampleSource& s = log.source;
-    table.add({s.period_ns, s.begin_ticks, s.end_ticks, s.lost, s.unread, s.flags, 0, table.text(s.note)});
+    table.add({s.period_ns, s.begin_ticks, s.end_ticks, s.lost, s.unread, s.flags,
+               static_cast<std::uint32_t>(std::min<std::uint64_t>(s.waits_left_out, 0xffffffffU)), table.text(s.note)});
   }
   {
     auto table = make_table<format::SampledFunctionRecord>(*impl_, ChunkType::kSampledFunctions, 0, true);
@@ -436,8 +437,12 @@ void TraceWriter::add_samples(const reader::SampleLog& log) {
     auto table = make_table<format::SampledStackRecord>(*impl_, ChunkType::kSampledStacks, 0, true);
     for (const format::SampledStackRecord& stack : log.stacks) table.add(stack);
   }
-  auto table = make_table<format::SampleRecord>(*impl_, ChunkType::kSamples, 0, true);
-  for (const format::SampleRecord& sample : log.samples) table.add(sample);
+  const auto add = [this](ChunkType type, const reader::Column<format::SampleRecord>& samples) {
+    auto table = make_table<format::SampleRecord>(*impl_, type, 0, true);
+    for (const format::SampleRecord& sample : samples) table.add(sample);
+  };
+  add(ChunkType::kSamples, log.samples);
+  if (log.waits.size() != 0) add(ChunkType::kSampledWaits, log.waits);
 }
 
 void TraceWriter::add_mode(const reader::Process& process) {

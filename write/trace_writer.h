@@ -79,7 +79,7 @@ class TraceWriter {
   void add_moments(std::uint32_t process, std::span<const reader::Moment> moments);
   /// STSR, TASK and STEV: all of a trace's states. Call once.
   void add_states(const reader::StateLog& log);
-  /// SMSR, SMFN, SMST and SMPL: all of a trace's samples. Writes nothing where nothing was sampled. Call once.
+  /// SMSR, SMFN, SMST, SMPL and SMWT: all of a trace's samples. Writes nothing where nothing was sampled. Call once.
   void add_samples(const reader::SampleLog& log);
   /// Part of a SRCF chunk. False when the text is too long for any chunk and was left out.
   bool add_source(std::string_view path, std::string_view text);

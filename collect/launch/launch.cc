@@ -190,16 +190,19 @@ class Launcher {
     if (options_.choice.values().has_patterns() && chooser_.meant_for_values() == 0)
       result_.problems.push_back({"no traced function is one that --args or --returns means"});
     result_.processes = processes_.take(program_, result_.wait_status);
+    const auto owner = options_.user ? std::optional(options_.user->rights) : std::nullopt;
+    const ClockPair& start = result_.pairs.front();
     if (result_.processes.empty() && result_.samples_alone &&
-        (options_.program.is_static || result_.samples.samples.size() != 0)) {
-      const auto owner = options_.user ? std::optional(options_.user->rights) : std::nullopt;
+        (options_.program.is_static || result_.samples.samples.size() + result_.samples.waits.size() != 0)) {
       RecordedProcess sampled = sampled_process(
-          started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments),
-          result_.pairs.front(), owner, result_.samples, result_.states);
+          started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments), start, owner,
+          result_.samples, result_.states);
       sampled.wait_status = result_.wait_status;
       sampled.end_ticks = result_.pairs.back().ticks;
       result_.processes.push_back(std::move(sampled));
     }
+    if (!result_.processes.empty())
+      add_sampled_processes(result_.processes, start, owner, result_.samples, result_.states);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
     if (session_.lost() != 0)
@@ -390,8 +393,8 @@ class Launcher {
   PlainPrograms plain_{options_.plain, options_.resolve};
   Session session_;
   Signals signals_;
-  sampler::Sampler sampler_{
-      {options_.samples_per_second, options_.user ? std::optional(options_.user->rights) : options_.resolve.as}};
+  sampler::Sampler sampler_{{options_.samples_per_second, options_.states.wanted != sched::Wanted::kOff,
+                             options_.user ? std::optional(options_.user->rights) : options_.resolve.as}};
   std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);
   Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
   TriggerClock trigger_clock_;

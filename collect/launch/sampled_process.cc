@@ -1,8 +1,9 @@
 #include "collect/launch/sampled_process.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -11,24 +12,45 @@
 namespace karst::collect {
 namespace {
 
-constexpr std::size_t kMostThreads = 65'535;  // a process's in a trace
+constexpr std::size_t kMostThreads = 65'535;    // a process's in a trace
+constexpr std::size_t kMostProcesses = 65'535;  // that are told; samples of others are in no process
 
-std::vector<reader::Thread> threads_in(const reader::SampleLog& samples, const reader::StateLog& states,
-                                       const reader::Process& process) {
-  std::vector<reader::Thread> threads;
-  std::set<std::uint32_t> there;
-  for (const format::SampleRecord& sample : samples.samples) {
-    if (threads.size() == kMostThreads) break;
-    if (sample.pid != process.pid || !there.insert(sample.tid).second) continue;
-    reader::Thread& made = threads.emplace_back();
-    made.index = static_cast<std::uint32_t>(threads.size() - 1);
+/// The first sample of each thread, in order of time, by process.
+std::map<std::uint32_t, std::vector<format::SampleRecord>> first_samples(const reader::SampleLog& samples) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, format::SampleRecord> first;  // by process and thread
+  for (const auto* const all : {&samples.samples, &samples.waits}) {
+    for (const format::SampleRecord& sample : *all) {
+      const auto [at, fresh] = first.try_emplace({sample.pid, sample.tid}, sample);
+      if (!fresh && sample.ticks < at->second.ticks) at->second = sample;
+    }
+  }
+  std::map<std::uint32_t, std::vector<format::SampleRecord>> by_process;
+  for (const auto& [thread, sample] : first) by_process[thread.first].push_back(sample);
+  for (auto& [pid, threads] : by_process)
+    std::stable_sort(threads.begin(), threads.end(), [](const auto& x, const auto& y) { return x.ticks < y.ticks; });
+  return by_process;
+}
+
+std::map<std::uint32_t, std::string> names_in(const reader::StateLog& states) {
+  std::map<std::uint32_t, std::string> names;  // by thread; the latest
+  for (const reader::Task& task : states.tasks)
+    if (!task.name.empty()) names[task.tid] = task.name;
+  return names;
+}
+
+RecordedProcess with_threads(reader::Process process, const std::vector<format::SampleRecord>& first,
+                             const std::map<std::uint32_t, std::string>& names, const ClockPair& start,
+                             const std::optional<symbols::Credentials>& owner) {
+  for (const format::SampleRecord& sample : first) {
+    if (process.threads.size() == kMostThreads) break;
+    reader::Thread& made = process.threads.emplace_back();
+    made.index = static_cast<std::uint32_t>(process.threads.size() - 1);
     made.tid = sample.tid;
     made.joined_ticks = sample.ticks;
-    made.name = process.name;
-    for (const reader::Task& task : states.tasks)
-      if (task.tid == sample.tid && !task.name.empty()) made.name = task.name;
+    const auto name = names.find(sample.tid);
+    made.name = name == names.end() ? process.name : name->second;
   }
-  return threads;
+  return {History(std::move(process), start, owner), -1, 0, false, -1, {}, {}};
 }
 
 }  // namespace
@@ -63,8 +85,31 @@ reader::Process running_process(pid_t pid) {
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
                                 std::optional<symbols::Credentials> owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states) {
-  process.threads = threads_in(samples, states, process);
-  return {History(std::move(process), start, std::move(owner)), -1, 0, false, -1, {}, {}};
+  const std::vector<format::SampleRecord> first = first_samples(samples)[process.pid];
+  return with_threads(std::move(process), first, names_in(states), start, owner);
+}
+
+void add_sampled_processes(std::vector<RecordedProcess>& processes, const ClockPair& start,
+                           const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
+                           const reader::StateLog& states) {
+  auto first_of = first_samples(samples);
+  const auto names = names_in(states);
+  for (RecordedProcess& known : processes) {
+    const auto first = first_of.find(known.history.process().pid);
+    if (first == first_of.end()) continue;
+    // libkarst may be in it and trace nothing.
+    if (known.history.process().threads.empty())
+      known.history = with_threads(known.history.process(), first->second, names, start, owner).history;
+    first_of.erase(first);
+  }
+  for (const auto& [pid, first] : first_of) {
+    if (processes.size() >= kMostProcesses) return;
+    reader::Process child;
+    child.pid = pid;
+    const auto name = names.find(pid);
+    child.name = name == names.end() ? "(not known)" : name->second;
+    processes.push_back(with_threads(std::move(child), first, names, start, owner));
+  }
 }
 
 }  // namespace karst::collect

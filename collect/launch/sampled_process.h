@@ -1,4 +1,4 @@
-// A process of which there are samples alone, as libkarst is not in it: what a trace says of it.
+// Processes of which there are samples alone, as libkarst is not in them: what a trace says of them.
 #pragma once
 #include <sys/types.h>
 
@@ -19,9 +19,14 @@ reader::Process started_process(pid_t pid, const std::string& path, const std::v
 /// A process that runs, as /proc tells of it.
 reader::Process running_process(pid_t pid);
 
-/// Its threads are those that were sampled, with their names by `states`. It began, or was attached to, at `start`.
+/// Its threads are those that were sampled. It began, or was attached to, at `start`. Names of threads are by `states`.
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
                                 std::optional<symbols::Credentials> owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states);
+/// Adds those that were sampled and are not in the list, as descendants that cannot be traced are, by their number; and
+/// to those that are in it, and have no threads, the ones that were sampled.
+void add_sampled_processes(std::vector<RecordedProcess>& processes, const ClockPair& start,
+                           const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
+                           const reader::StateLog& states);
 
 }  // namespace karst::collect

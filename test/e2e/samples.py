@@ -3,6 +3,7 @@
 The oracle is the program: it measures the CPU time of its thread around each piece of work, by the kernel's clock. A
 sample stands for a period of that time, so their number is known up to chance; stacks are known exactly.
 """
+import collections
 import json
 import math
 import os
@@ -138,6 +139,107 @@ class Samples(TortureTest):
             self.about(functions["burn_" + what]["samples"], ns, run.trace.info["samples"]["lost"])
         paths = self.paths(run)
         self.assertTrue(any(p[-4:] == ("~call_first", "~library_first", "~between", "~burn_first") for p in paths), paths)
+
+    def waiting(self, *order, **more):
+        """A run whose waits were sampled, and what each function waited, in ns."""
+        self.SCHED = ()
+        run = self.sampled(*order, **more)
+        if "where threads waited" in (run.trace.info["samples"]["note"] or "") or not run.trace.info.get("states"):
+            self.skipTest(run.trace.info["samples"]["note"] or "no thread states here")
+        return run
+
+    def between_asked_and_taken(self, ns, asked_ms, said):
+        """A thread is blocked for as long as it asked, and no longer than its clock says."""
+        self.assertGreaterEqual(ns, asked_ms * 1e6 * 0.99)
+        self.assertLessEqual(ns, said * 1.001)
+
+    def test_waits_have_stacks(self):
+        run = self.waiting("waits", "first")
+        functions = self.functions(run, "--by", "blocked")
+        took = collections.Counter()
+        for what, _, _, ns in self.said(run):
+            took[what] += ns
+        self.between_asked_and_taken(functions["asleep"]["total_ns"], 5 * 20, took["sleep"])
+        self.between_asked_and_taken(functions["library_polls"]["total_ns"], 5 * 30, took["poll"])
+        self.assertEqual(functions["asleep"]["total_samples"], 5)
+        self.assertNotIn("burn_first", functions)
+        inner = max((f for f in functions.values() if f["samples"]), key=lambda f: f["self_ns"])
+        self.assertEqual([b["function"] for b in inner["below"]][:1], ["call_poll()"])
+        # As paths, blocked and in all.
+        for by in ("blocked", "wall"):
+            paths = self.folded(run, "--by", by)
+            for path, asked, key in (("main;call_waits();call_sleep();library_sleeps [sampled];asleep [sampled]", 5 * 20, "sleep"),
+                                     ("main;call_waits();call_poll();library_polls [sampled]", 5 * 30, "poll")):
+                ns = sum(n for p, n in paths.items() if p.startswith(path))
+                if by == "blocked":
+                    self.between_asked_and_taken(ns, asked, took[key])
+                else:
+                    self.assertGreaterEqual(ns, 0.99e6 * asked)
+        # What is cut by a range counts by what is in it.
+        begin = next(c for c in self.calls(run, "call_poll"))
+        half = begin["begin_ns"] + begin["duration_ns"] // 2
+        cut = self.functions(run, "--by", "blocked", "--range", f"{half}ns..{begin['begin_ns'] + begin['duration_ns']}ns")
+        self.assertAlmostEqual(cut["library_polls"]["total_ns"], begin["duration_ns"] / 2, delta=begin["duration_ns"] * 0.1)
+        self.assertIn("call_poll()", str(cut))
+
+    def test_of_too_many_waits_some_have_stacks(self):
+        run = self.waiting("storm", "first")
+        told = run.trace.info["samples"]
+        self.assertGreater(told["waits"], 50)
+        self.assertGreater(told["waits_left_out"], 1000)
+        functions = self.functions(run, "--by", "blocked")
+        self.assertEqual({b["function"] for f in functions.values() if "read" in f["name"] and f["samples"]
+                          for b in f["below"]}, {"call_storm()", "answer(int const*)"})
+        # They take no room from the others.
+        self.about(self.functions(run)["burn_first"]["samples"], self.said(run)[0][3], told["lost"])
+
+    def folded(self, run, *options):
+        done = subprocess.run([KARST, "flame", str(run.trace.path), *options], capture_output=True, text=True,
+                              check=True, timeout=TIMEOUT)
+        lines = (line.rsplit(" ", 1) for line in done.stdout.splitlines())
+        return {path.replace(" [clone .lto_priv.0]", ""): int(ns) for path, ns in lines}
+
+    def test_waits_of_a_program_of_which_nothing_is_traced(self):
+        run = self.waiting("waits", options=("--no-patch",), compiler="g++")
+        took = sum(ns for what, _, _, ns in self.said(run) if what == "sleep")
+        self.between_asked_and_taken(self.functions(run, "--by", "blocked")["asleep"]["total_ns"], 5 * 20, took)
+        paths = self.folded(run, "--by", "blocked")
+        ns = sum(n for p, n in paths.items() if "call_waits" in p and "call_sleep" in p and "asleep" in p)
+        self.between_asked_and_taken(ns, 5 * 20, took)
+
+    def test_children_of_what_is_sampled_alone_are_processes(self):
+        run = self.sampled("fork", options=("--no-patch",), compiler="g++")
+        said = self.said(run)
+        self.assertEqual({p["pid"] for p in run.trace.info["processes"]}, {pid for _, pid, _, _ in said})
+        for what, pid, _, ns in said:
+            functions = self.functions(run, "--process", str(pid))
+            self.about(functions["burn_" + what]["samples"], ns, run.trace.info["samples"]["lost"])
+            self.assertEqual({n for n in functions if n.startswith("burn_")}, {"burn_" + what})
+
+    def test_what_a_fiber_does_is_its_own(self):
+        self.SCHED = ()
+        run = self.sampled("fibers", "own", options=("--fibers=stack",))
+        lost = run.trace.info["samples"]["lost"]
+        waits = run.trace.info["samples"]["waits"] and run.trace.info.get("states")
+        spent = {what: ns for what, _, _, ns in self.said(run)}
+        lanes = sorted(t["tid"] for p in run.trace.info["processes"] for t in p["threads"] if t["tid"] > 1_000_000_000)
+        self.assertEqual(len(lanes), 2, run.trace.info["processes"])
+        for lane, burns, waited in zip(lanes, ("first", "second"), ("asleep", "library_polls")):
+            functions = self.functions(run, "--thread", str(lane))
+            self.assertEqual({f for f in functions if f.startswith("burn_")}, {"burn_" + burns})
+            self.about(functions["burn_" + burns]["samples"], spent[burns], lost)
+            self.assertEqual([b["function"] for b in functions["burn_" + burns]["below"]], [f"call_{burns}()"])
+            if waits:
+                self.assertIn(waited, self.functions(run, "--thread", str(lane), "--by", "blocked"))
+        own = self.functions(run, "--thread", str(self.said(run)[0][2]))
+        self.assertEqual({f for f in own if f.startswith("burn_")}, set())
+        self.about(own["own_work()"]["samples"], spent["own"], lost)
+
+    def test_what_cannot_be_said_of_waits(self):
+        run = self.sampled("waits")
+        done = subprocess.run([KARST, "samples", "--by", "blocked", str(run.trace.path)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "record with 'karst run --sched auto'|does not say where threads waited")
 
     def test_nothing_is_revealed_once_it_is_stripped(self):
         run = self.sampled("first")

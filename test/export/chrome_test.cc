@@ -190,6 +190,9 @@ TEST(Chrome, ThreadStatesAreInFtracesText) {
     flow[phase] = {std::int64_t(event["tid"]), ns_of(event["ts"].get_double())};
   }
   EXPECT_EQ(flow, (decltype(flow){{"s", {10, 998'000}}, {"f", {11, 998'000}}}));
+  const Parsed before(test::exported(trace, export_chrome, test::before_the_waking(trace)));
+  for (simdjson::dom::element event : before.root()["traceEvents"].get_array())
+    EXPECT_NE(std::string_view(event["ph"]), "s");
 }
 
 TEST(Chrome, SaysWhatWasNotTracedWhen) {
@@ -273,7 +276,9 @@ TEST(Chrome, FiltersTakeSamplesInTheirCalls) {
   EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)).size(), 2U);
   options.filter.range.reset();
   options.threads.clear();
-  EXPECT_TRUE(samples_in(test::exported(trace, export_chrome, options)).empty()) << "others' come with all threads";
+  EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)).size(), 1U) << "of a thread that is not traced";
+  options.others = false;
+  EXPECT_TRUE(samples_in(test::exported(trace, export_chrome, options)).empty());
 }
 
 TEST(Chrome, TracesWithoutSamplesHaveNone) {

@@ -57,6 +57,13 @@ inline reader::Trace trace_with_states(SampleTrace& sample) {
   return sample.open();
 }
 
+/// What of it is before that.
+inline exporting::Options before_the_waking(const reader::Trace& trace) {
+  exporting::Options options = all_threads(trace);
+  options.filter.range = query::TickRange{0, 900'500};
+  return options;
+}
+
 /// Main calls put(int); samples are in both, in a thread that is not traced, and in the kernel. Some have no stack.
 inline reader::Trace trace_with_samples(SampleTrace& sample) {
   sample.process(10, "app", {"main", "put(int)"}).thread(10, "main");

@@ -264,6 +264,7 @@ TEST(Perfetto, WhoWokeIsTiedToWhoWaited) {
   const auto& [from, to] = timeline.flows.begin()->second;
   EXPECT_EQ(from, End(10, 5'001'000'000, "put(int)"));
   EXPECT_EQ(to, End(11, 5'001'000'000, "take()"));
+  EXPECT_TRUE(Timeline(test::exported(trace, export_perfetto, test::before_the_waking(trace))).flows.empty());
 }
 
 TEST(Perfetto, SaysWhatWasNotTracedWhen) {

@@ -2,6 +2,7 @@
 // what nobody would write have stacks that end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <utility>
@@ -17,7 +18,7 @@ using reader::SampleLog;
 
 SampleLog random_log(std::mt19937& random) {
   SampleLog log;
-  log.source = {1'000'000, 100, 5000, random() % 10, random() % 3, format::kSamplesKernel, "a note"};
+  log.source = {1'000'000, 100, 5000, random() % 10, random() % 3, format::kSamplesKernel, random() % 5, "a note"};
   const std::size_t functions = 1 + random() % 20;
   for (std::size_t i = 0; i < functions; ++i)
     log.functions.push_back({"/lib/" + std::to_string(random() % 3), "", random() % 1000,
@@ -28,11 +29,12 @@ SampleLog random_log(std::mt19937& random) {
     log.stacks.push_back(
         {static_cast<std::uint32_t>(random() % (i + 1)), static_cast<std::uint32_t>(random() % functions)});
   std::uint64_t ticks = 100;
-  for (std::size_t i = random() % 200; i != 0; --i) {
+  for (std::size_t i = random() % 300; i != 0; --i) {
     ticks += random() % 40;
-    log.samples.push_back({ticks, static_cast<std::uint32_t>(random() % 4), 1,
-                           static_cast<std::uint32_t>(random() % (stacks + 1)),
-                           static_cast<std::uint16_t>(random() % 2), static_cast<std::uint16_t>(random() % 4)});
+    (random() % 3 == 0 ? log.waits : log.samples)
+        .push_back({ticks, static_cast<std::uint32_t>(random() % 4), 1,
+                    static_cast<std::uint32_t>(random() % (stacks + 1)), static_cast<std::uint16_t>(random() % 2),
+                    static_cast<std::uint16_t>(random() % 4)});
   }
   return log;
 }
@@ -71,6 +73,7 @@ TEST(Samples, AreTheSameWhenTheyAreReadAgain) {
     EXPECT_EQ(read.source.lost, log.source.lost);
     EXPECT_EQ(read.source.unread, log.source.unread);
     EXPECT_EQ(read.source.flags, log.source.flags);
+    EXPECT_EQ(read.source.waits_left_out, log.source.waits_left_out);
     EXPECT_EQ(read.source.note, log.source.note);
     ASSERT_EQ(read.functions.size(), log.functions.size());
     for (std::size_t i = 0; i < log.functions.size(); ++i) {
@@ -79,9 +82,11 @@ TEST(Samples, AreTheSameWhenTheyAreReadAgain) {
       EXPECT_EQ(read.functions[i].size, log.functions[i].size);
       EXPECT_EQ(read.functions[i].line, log.functions[i].line);
     }
-    ASSERT_EQ(read.samples.size(), log.samples.size());
-    for (std::size_t i = 0; i < log.samples.size(); ++i)
-      EXPECT_EQ(told(read, read.samples[i]), told(log, log.samples[i]));
+    for (const auto kind : {&SampleLog::samples, &SampleLog::waits}) {
+      ASSERT_EQ((read.*kind).size(), (log.*kind).size());
+      for (std::size_t i = 0; i < (log.*kind).size(); ++i)
+        EXPECT_EQ(told(read, (read.*kind)[i]), told(log, (log.*kind)[i]));
+    }
   }
 }
 
@@ -91,14 +96,24 @@ TEST(Samples, OfAPartAreThoseInIt) {
     const SampleLog log = random_log(random);
     const std::uint64_t begin = random() % 3000, end = begin + random() % 2000;
     const SampleLog part = excerpt_samples(log, begin, end);
-    std::vector<std::vector<std::string>> expected, found;
+    std::vector<std::vector<std::string>> expected, found, expected_waits, found_waits;
     std::set<std::string> names, kept;
-    for (const auto& sample : log.samples) {
-      if (sample.ticks < begin || sample.ticks >= end) continue;
-      expected.push_back(told(log, sample));
-      names.insert(expected.back().begin() + 3, expected.back().end());
+    const auto expect = [&](const format::SampleRecord& sample, auto& in) {
+      in.push_back(told(log, sample));
+      names.insert(in.back().begin() + 3, in.back().end());
+    };
+    for (const auto& sample : log.samples)
+      if (sample.ticks >= begin && sample.ticks < end) expect(sample, expected);
+    for (std::size_t i = 0; i < log.waits.size(); ++i) {
+      const auto& wait = log.waits[i];
+      const bool is_last = std::none_of(log.waits.begin() + i + 1, log.waits.end(), [&](const auto& later) {
+        return later.ticks < begin && later.tid == wait.tid;
+      });
+      if (wait.ticks < end && (wait.ticks >= begin || is_last)) expect(wait, expected_waits);
     }
     for (const auto& sample : part.samples) found.push_back(told(part, sample));
+    for (const auto& wait : part.waits) found_waits.push_back(told(part, wait));
+    EXPECT_EQ(found_waits, expected_waits);
     for (const auto& function : part.functions) EXPECT_TRUE(kept.insert(function.name).second);
     EXPECT_EQ(found, expected);
     EXPECT_EQ(kept, names) << "nothing else comes along";
@@ -113,20 +128,23 @@ TEST(Samples, ThatNobodyWouldWriteHaveStacksThatEnd) {
       if (random() % 4 == 0) stack.caller = random() % 5 == 0 ? random() : random() % 60;
       if (random() % 4 == 0) stack.function = random() % 5 == 0 ? random() : random() % 30;
     }
-    for (auto& sample : log.samples) {
-      if (random() % 4 == 0) sample.stack = random() % 5 == 0 ? random() : random() % 60;
-      if (random() % 9 == 0) sample.ticks = random();
-    }
+    for (auto* const samples : {&log.samples, &log.waits})
+      for (auto& sample : *samples) {
+        if (random() % 4 == 0) sample.stack = random() % 5 == 0 ? random() : random() % 60;
+        if (random() % 9 == 0) sample.ticks = random();
+      }
     if (random() % 5 == 0) log.source.period_ns = random() % 2 == 0 ? ~std::uint64_t{0} : 1;
     const auto bytes = written(log);
     const auto trace = reader::Trace::open_memory(bytes, "hostile.karst");
     ASSERT_TRUE(trace);
     const SampleLog& read = trace->samples();
-    std::uint64_t last = 0;
-    for (const auto& sample : read.samples) {
-      EXPECT_GE(sample.ticks, last);
-      last = sample.ticks;
-      EXPECT_LE(told(read, sample).size(), read.stacks.size() + 3);
+    for (const auto* const samples : {&read.samples, &read.waits}) {
+      std::uint64_t last = 0;
+      for (const auto& sample : *samples) {
+        EXPECT_GE(sample.ticks, last);
+        last = sample.ticks;
+        EXPECT_LE(told(read, sample).size(), read.stacks.size() + 3);
+      }
     }
     for (std::uint32_t i = 0; i < read.stacks.size(); ++i) EXPECT_LE(read.stacks[i].caller, i);
   }

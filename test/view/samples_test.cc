@@ -73,7 +73,7 @@ TEST(ViewSamples, AreBelowTheInnermostCallOfTheirThread) {
   for (std::uint32_t seed = 1; seed <= 10; ++seed) {
     const Sampled made(seed);
     const reader::Trace& trace = made.index->trace();
-    SamplePlaces places(trace);
+    SamplePlaces places(trace, analysis::SamplesOf::kCpu);
     for (const reader::Thread& thread : trace.processes()[0].threads) {
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
       places.each(thread, query::CallColumns(calls), calls.first_ticks, [&](const SamplePlace& place) {
@@ -106,7 +106,7 @@ TEST(ViewSamples, AreInSlicesOfTheirFrames) {
   for (std::uint32_t seed = 1; seed <= 10; ++seed) {
     const Sampled made(seed);
     const view::TraceIndex& index = *made.index;
-    SamplePlaces places(index.trace());
+    SamplePlaces places(index.trace(), analysis::SamplesOf::kCpu);
     for (const view::ThreadIndex& thread : index.threads()) {
       ASSERT_NE(thread.of_samples, nullptr);
       const view::Strip& strip = *thread.of_samples;

@@ -39,7 +39,7 @@ const char* state_word(ThreadState state) {
 }
 
 // State `i` as a wait; with the wait for a CPU that follows it.
-analysis::Wait wait_at(const reader::ThreadStates& states, std::size_t i) {
+analysis::Wait wait_at(const TraceIndex& index, const reader::ThreadStates& states, std::size_t i) {
   analysis::Wait wait;
   wait.begin = states.begin[i];
   wait.end = states.end_of(i);
@@ -48,6 +48,8 @@ analysis::Wait wait_at(const reader::ThreadStates& states, std::size_t i) {
   wait.syscall = states.syscall[i];
   wait.by = states.by[i];
   wait.cpu = states.cpu[i];
+  if (wait.state == ThreadState::kBlocked && index.wait_stacks() != nullptr)
+    wait.in = index.wait_stacks()->code_of(states.task, wait.begin);
   if (wait.state == ThreadState::kBlocked && i + 1 < states.size() && states.state[i + 1] == ThreadState::kWoken)
     wait.runnable = states.end_of(i + 1) - states.begin[i + 1];
   return wait;
@@ -126,7 +128,7 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
   json.key("waits").open('[');
   for (const std::size_t i : waits) {
     json.open('{').field("index", i);
-    write_wait(json, index, wait_at(*states, i));
+    write_wait(json, index, wait_at(index, *states, i));
     json.close('}');
   }
   json.close(']');
@@ -136,7 +138,7 @@ void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread,
   const reader::ThreadStates& states = *thread.states;
   json.open('{').field("index", state);
   if (is_wait(states.state[state])) {
-    write_wait(json, index, wait_at(states, state));
+    write_wait(json, index, wait_at(index, states, state));
   } else {
     json.field("begin", index.since_origin(states.begin[state]));
     json.field("duration", ns(index, states.end_of(state) - states.begin[state]));

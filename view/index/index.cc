@@ -208,7 +208,8 @@ void TraceIndex::sum_up() {
 // Below calls, so that these must be there.
 void TraceIndex::build_sample_strips() {
   if (trace_->samples().empty() || partial_) return;
-  analysis::SamplePlaces places(*trace_);
+  wait_stacks_ = std::make_unique<analysis::WaitStacks>(*trace_);
+  analysis::SamplePlaces places(*trace_, analysis::SamplesOf::kBoth);
   for (ThreadIndex& thread : threads_)
     if (places.has(*thread.thread))
       thread.of_samples = std::make_shared<const Strip>(make_sample_strip(*trace_, thread, places));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analysis/function_list.h"
+#include "analysis/wait_stacks.h"
 #include "base/result.h"
 #include "format/note.h"
 #include "reader/trace.h"
@@ -159,6 +160,9 @@ class TraceIndex {
   }
   const std::optional<Part>& part() const { return part_; }
 
+  /// Null where nothing was sampled, or not all is read yet.
+  const analysis::WaitStacks* wait_stacks() const { return wait_stacks_.get(); }
+
   /// Null until somebody asked for them (view/api/locks.h). Once there they stay the same.
   std::shared_ptr<const LockTracks> locks() const { return locks_.get(); }
   void set_locks(std::shared_ptr<const LockTracks> locks) const { locks_.set(std::move(locks)); }
@@ -206,6 +210,7 @@ class TraceIndex {
   FunctionList functions_;
   std::vector<Strip> cpus_;
   std::vector<std::int64_t> thread_of_task_;
+  std::unique_ptr<const analysis::WaitStacks> wait_stacks_;
   std::uint64_t calls_ = 0;
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;

@@ -14,20 +14,24 @@ class SampleStripBuilder {
   explicit SampleStripBuilder(std::uint64_t period) : period_(period) {}
 
   void add(const analysis::SamplePlace& place, const ThreadIndex& thread) {
-    const std::uint64_t ticks = place.sample->ticks;
+    // A sample shows what was before it, a wait's what was until it ended.
+    const std::uint64_t seen = place.is_wait ? place.blocked.begin : place.sample->ticks;
+    const std::uint64_t ticks = place.is_wait ? place.blocked.end : seen;
+    if (place.is_wait && ticks <= std::max(seen, last_)) return;
     const bool in_call = place.row != reader::kNoParent;
     const std::uint32_t level = in_call ? thread.calls.depth[place.row] + 1U : 0;
-    const bool follows = ticks - last_ <= period_ + period_ / 2 && row_ == place.row && any_;
-    std::uint64_t begin = std::max(ticks - std::min(ticks, period_), any_ ? last_ : 0);
-    if (follows) begin = last_;
+    const bool follows = any_ && row_ == place.row && seen <= last_ + period_ + period_ / 2;
+    const std::uint64_t since = place.is_wait ? seen : seen - std::min(seen, period_);
+    std::uint64_t begin = std::max(since, any_ ? last_ : 0);
+    if (follows && !place.is_wait) begin = last_;
     if (in_call) begin = std::min(ticks, std::max(begin, thread.calls.begin[place.row]));
     std::size_t shared = 0;
     while (follows && shared < open_.size() && shared < place.below.size() &&
            strip_.owned.function[open_[shared]] == place.below[shared])
       ++shared;
-    close(shared, ticks);
+    close(shared, ticks, place.is_wait ? 0 : 1);
     for (; open_.size() < place.below.size() && level + open_.size() < kDeepestSample;)
-      open(begin, ticks, place.below[open_.size()], level + open_.size());
+      open(begin, ticks, place.below[open_.size()], level + open_.size(), place.is_wait ? 0 : 1);
     row_ = place.row;
     last_ = ticks;
     any_ = true;
@@ -40,7 +44,7 @@ class SampleStripBuilder {
   }
 
  private:
-  void open(std::uint64_t begin, std::uint64_t end, std::uint32_t function, std::size_t depth) {
+  void open(std::uint64_t begin, std::uint64_t end, std::uint32_t function, std::size_t depth, std::uint32_t samples) {
     reader::Calls& calls = strip_.owned;
     if (calls.size() == reader::kMaxRows) return;
     open_.push_back(static_cast<std::uint32_t>(calls.size()));
@@ -50,14 +54,14 @@ class SampleStripBuilder {
     calls.parent.push_back(reader::kNoParent);
     calls.depth.push_back(static_cast<std::uint16_t>(depth));
     calls.marks.push_back(reader::kCallOpenEnd);
-    strip_.source.push_back(1);
+    strip_.source.push_back(samples);
   }
   /// The first ones go on until `ticks`; the others have ended.
-  void close(std::size_t shared, std::uint64_t ticks) {
+  void close(std::size_t shared, std::uint64_t ticks, std::uint32_t samples) {
     open_.resize(shared);
     for (const std::uint32_t row : open_) {
       strip_.owned.duration[row] = ticks - strip_.owned.begin[row];
-      ++strip_.source[row];
+      strip_.source[row] += samples;
     }
   }
 
@@ -72,8 +76,7 @@ class SampleStripBuilder {
 }  // namespace
 
 Strip make_sample_strip(const reader::Trace& trace, const ThreadIndex& thread, analysis::SamplePlaces& places) {
-  SampleStripBuilder builder(static_cast<std::uint64_t>(static_cast<double>(trace.samples().source.period_ns) *
-                                                        static_cast<double>(trace.clock().ticks_per_second) / 1e9));
+  SampleStripBuilder builder(analysis::sample_period(trace));
   places.each(*thread.thread, thread.calls, thread.first_ticks, [&](const analysis::SamplePlace& place) {
     if (place.has_calls) builder.add(place, thread);
   });

@@ -1,8 +1,10 @@
 #include "library.h"
 
 #include <alloca.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #define OWN __attribute__((noinline, noclone))
 
@@ -59,3 +61,10 @@ void library_back(void (*callback)(unsigned long), unsigned long rounds) {
   callback(rounds);
   g_sink += rounds;
 }
+
+static OWN int asleep(unsigned ms) {
+  struct timespec time = {ms / 1000, (long)(ms % 1000) * 1000000};
+  return nanosleep(&time, 0);
+}
+void library_sleeps(unsigned ms) { g_sink += (unsigned long)asleep(ms); }
+void library_polls(unsigned ms) { g_sink += (unsigned long)poll(0, 0, (int)ms); }

@@ -11,6 +11,9 @@ void library_deep(unsigned long rounds, unsigned size);
 void library_signal(unsigned long rounds);
 /* Calls back, `callback` being traced, which calls library_first(). */
 void library_back(void (*callback)(unsigned long), unsigned long rounds);
+/* Sleep, or wait in poll() for what does not come. */
+void library_sleeps(unsigned ms);
+void library_polls(unsigned ms);
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
-// What samples have seen below a thread's calls: in the rows of its calls, paler than those, as nobody knows when such a
-// frame began and ended, or how often it was called.
+// What samples have seen below a thread's calls, while it ran and while it waited: in the rows of its calls, paler than
+// those, as nobody knows when such a frame began and ended, or how often it was called.
 import { kOpenEnd, kSummed, type Row } from "../backend/types/tiles";
 import { readable, visible } from "../model/names";
 import { store } from "../model/store";
@@ -29,6 +29,8 @@ function SampleTip({ hit: { trace, row, at, begin, pixelNs } }: { hit: SliceHit 
           <>
             <b>{count(row.count[at]!)} times</b> in {duration(pixelNs)}
           </>
+        ) : row.index[at] === 0 ? (
+          <b>waited for {duration(row.duration[at]!)}</b>
         ) : (
           <>
             <b>{samples(row.index[at]!)}</b> up to {duration(begin + row.duration[at]!)}, about{" "}
