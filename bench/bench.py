@@ -29,14 +29,16 @@ import states  # noqa: E402
 import sampling  # noqa: E402
 import system  # noqa: E402
 import traces  # noqa: E402
+import unmodified  # noqa: E402
 import variants  # noqa: E402
 import viewer  # noqa: E402
 import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "memory", "files", "system", "sampling", "corrected",
-            "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
+            "corrected", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "wrappers",
+            "viewer")
 
 
 def parse_arguments():
@@ -95,6 +97,7 @@ def main():
     sections = {
         "calls": lambda: calls.bench_calls(rounds, options.peers, scratch, notes),
         "variants": lambda: variants.bench_variants(rounds, options, scratch, notes),
+        "unmodified": lambda: unmodified.bench_unmodified(rounds, options, scratch, notes),
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "notes": lambda: program_notes.bench_notes(rounds, scratch, notes),
         "locks": lambda: locks.bench_locks(rounds, scratch, notes),

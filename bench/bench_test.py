@@ -15,6 +15,7 @@ import calls  # noqa: E402
 import measure  # noqa: E402
 import programs  # noqa: E402
 import system  # noqa: E402
+import unmodified  # noqa: E402
 import variants  # noqa: E402
 import ways_out  # noqa: E402
 
@@ -32,6 +33,12 @@ class Judging(unittest.TestCase):
         self.assertTrue(ways_out.judge(2.9, 3.0)[1])
         self.assertFalse(ways_out.judge(3.1, 3.0)[1])
         self.assertIsNone(ways_out.judge(9.0, None)[1])
+
+    def test_a_patched_call_is_held_against_a_sleds(self):
+        self.assertTrue(unmodified.judge_pair(31.9, 20.0)[1])
+        self.assertFalse(unmodified.judge_pair(32.1, 20.0)[1])
+        self.assertTrue(unmodified.judge_start(0.69, 28_000)[1])
+        self.assertFalse(unmodified.judge_start(0.71, 28_000)[1])
 
     def test_answers_are_held_to_a_rate_or_to_seconds(self):
         self.assertTrue(answers.judge("report", 20e6, 0.39, False)[1])
