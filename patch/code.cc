@@ -104,6 +104,11 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
 Code Code::decode(const ElfImage& image, const Frames& frames) {
   Code code(image, frames);
   code.first_.reserve(frames.all().size() + 1);
+  // What is not used costs no memory.
+  constexpr std::uint64_t kFewBytes = 3;  // of an instruction, at an average
+  std::uint64_t bytes = 0;
+  for (const Frame& frame : frames.all()) bytes += std::min(frame.code.end - frame.code.begin, code.none_.size());
+  code.instructions_.reserve(std::min(bytes, code.none_.size()) / kFewBytes);
   for (std::size_t i = 0; i < frames.all().size(); ++i) code.decode_frame(i);
   code.first_.push_back(code.instructions_.size());
   code.gather_targets();
@@ -130,15 +135,15 @@ void Code::decode_frame(std::size_t frame) {
     }
     Instruction in;
     in.offset = static_cast<std::uint32_t>(at);
-    in.size = i.length;
+    in.size = i.length & 0xf;
     in.kind = kind_of(i);
     in.may_fault = may_fault(i);
     const std::uint64_t next = range.begin + at + i.length;
     if (i.raw.imm[0].is_relative != ZYAN_FALSE) {
-      in.field = i.raw.imm[0].offset;
+      in.field = i.raw.imm[0].offset & 0xf;
       in.target = next + static_cast<std::uint64_t>(i.raw.imm[0].value.s);
     } else if (is_rip_relative(i)) {
-      in.field = i.raw.disp.offset;
+      in.field = i.raw.disp.offset & 0xf;
       in.target = next + static_cast<std::uint64_t>(i.raw.disp.value);
     }
     in.ends_flow =

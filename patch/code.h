@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/pages.h"
 #include "patch/elf_image.h"
 #include "patch/frames.h"
 
@@ -30,15 +31,17 @@ enum class Kind : std::uint8_t {
   kFixed,    ///< must stay where it is
 };
 
+/// Small, as a large program has ten millions.
 struct Instruction {
-  std::uint32_t offset = 0;  ///< from its frame's beginning
-  std::uint8_t size = 0;
-  Kind kind = Kind::kPlain;
-  std::uint8_t field = 0;    ///< where in the instruction the distance stands; 0: it has none
-  bool may_fault = false;    ///< reads or writes memory other than the stack and the module, or divides
-  bool ends_flow = false;    ///< what follows is reached by jumps alone
-  std::uint64_t target = 0;  ///< of a jump, a call or kRelative: the address that it names
+  std::uint64_t target = 0;    ///< of a jump, a call or kRelative: the address that it names
+  std::uint32_t offset = 0;    ///< from its frame's beginning
+  std::uint8_t size : 4 = 0;   ///< bytes, 15 at most
+  std::uint8_t field : 4 = 0;  ///< where in the instruction the distance stands; 0: it has none
+  Kind kind : 4 = Kind::kPlain;
+  bool may_fault : 1 = false;  ///< reads or writes memory other than the stack and the module, or divides
+  bool ends_flow : 1 = false;  ///< what follows is reached by jumps alone
 };
+static_assert(sizeof(Instruction) == 16);
 
 /// A set of addresses of code.
 class AddressSet {
@@ -51,6 +54,8 @@ class AddressSet {
     for (; begin < end; ++begin)
       if (begin - low_ < bits_.size()) bits_[begin - low_] = true;
   }
+  /// Bytes of the code that it is of.
+  std::uint64_t size() const { return bits_.size(); }
   bool has(std::uint64_t address) const { return address - low_ < bits_.size() && bits_[address - low_]; }
   /// True if it has one of [begin, end).
   bool has_one(std::uint64_t begin, std::uint64_t end) const {
@@ -100,7 +105,7 @@ class Code {
 
   const ElfImage* image_;
   const Frames* frames_;
-  std::vector<Instruction> instructions_;
+  std::vector<Instruction, pages::Allocator<Instruction>> instructions_;
   std::vector<std::size_t> first_;  // by frame, and one behind
   AddressSet none_;
   AddressSet targets_;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/pages.h"
 #include "base/result.h"
 
 namespace karst::patch {
@@ -79,7 +80,7 @@ class ElfImage {
   template <typename Visit>
   void for_each_symbol(Visit visit) const;
 
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte, pages::Allocator<std::byte>> bytes_;
   std::vector<Elf64_Phdr> segments_;
   std::vector<Elf64_Shdr> sections_;
   std::vector<Range> code_;
