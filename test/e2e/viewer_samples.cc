@@ -1,4 +1,4 @@
-// A traced function whose time goes into libc, which is not traced, for the page's tests.
+// Traced functions whose time goes into libc, which is not traced, for the page's tests: one computes, one waits.
 #include <string.h>
 #include <time.h>
 
@@ -15,7 +15,14 @@ __attribute__((noinline)) void fill_room() {
     for (int i = 0; i < 50; ++i) memset(g_room, i, sizeof g_room);
 }
 
+__attribute__((noinline)) void wait_a_while() {
+  timespec time{0, 30'000'000};
+  nanosleep(&time, nullptr);
+  g_room[8] = 1;
+}
+
 int main() {
   fill_room();
+  wait_a_while();
   return g_room[7] == 100 ? 1 : 0;  // so that it is filled
 }

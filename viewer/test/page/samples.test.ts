@@ -11,6 +11,32 @@ beforeAll(() => {
   ({ trace, said } = record("samples.karst", ["--sample", "1000"], [build("viewer_samples.cc", "samples")]));
 });
 
+/** What the pointer is told in the rows below a function's longest call, until a tip begins so. */
+async function tipBelow(name: string, begin: string): Promise<{ tip: string; tips: Set<string> }> {
+  const tab = await session.open([trace], undefined, { viewport: { width: 1280, height: 900 } });
+  await tab.settle();
+  await tab.find(name);
+  await tab.press("f");
+  await tab.settle();
+  const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+  const tips = new Set<string>();
+  const tip = await until(
+    async () => {
+      // At one place there may be a call, or a time in which the thread had no CPU.
+      for (const x of [0.5, 0.3, 0.7, 0.4, 0.6])
+        for (let y = box.y + 30; y < box.y + 130; y += 6) {
+          await tab.page.mouse.move(box.x + box.width * x, y);
+          await tab.page.waitForTimeout(30);
+          for (const text of await tab.page.locator(".tip").allInnerTexts()) tips.add(text);
+        }
+      return [...tips].find((text) => text.startsWith(begin)) ?? "";
+    },
+    (text) => text !== "",
+    `a tip of ${begin}`,
+  );
+  return { tip, tips };
+}
+
 test("code that is not traced is below the call that went into it", async ({ skip }) => {
   skip(said.includes("nothing was sampled"), said);
   interface Sampled {
@@ -19,26 +45,24 @@ test("code that is not traced is below the call that went into it", async ({ ski
   const { functions } = JSON.parse(karst("samples", "--json", trace)) as Sampled;
   const most = functions[0]!;
   expect(most.below.find((one) => one.function === "fill_room()")!.samples).toBeGreaterThan(50);
-  const tab = await session.open([trace], undefined, { viewport: { width: 1280, height: 900 } });
-  await tab.settle();
-  await tab.find("fill_room");
-  await tab.press("f");
-  await tab.settle();
-  const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
-  const tips = new Set<string>();
-  const tip = await until(
-    async () => {
-      for (let y = box.y + 30; y < box.y + 200; y += 6) {
-        await tab.page.mouse.move(box.x + box.width / 2, y);
-        await tab.page.waitForTimeout(30);
-        for (const text of await tab.page.locator(".tip").allInnerTexts()) tips.add(text);
-      }
-      return [...tips].find((text) => text.startsWith(most.name)) ?? "";
-    },
-    (text) => text !== "",
-    "a tip of what was sampled",
-  );
+  const { tip, tips } = await tipBelow("fill_room", most.name);
   expect(tip).toMatch(/\d+ samples up to .*, about .* of CPU time/);
   expect(tip).toContain("no traced call");
   expect([...tips].some((text) => text.startsWith("fill_room"))).toBe(true);
+});
+
+test("code in which a thread waits is below its call for as long as that took", async ({ skip }) => {
+  interface Waits {
+    functions: { name: string; total_ns: number; below: { function: string }[] }[];
+  }
+  const { samples, states } = JSON.parse(karst("info", "--json", trace)) as {
+    samples: { waits: number };
+    states: unknown;
+  };
+  skip(samples === null || samples.waits === 0 || states === null, "waits are not sampled here");
+  const { functions } = JSON.parse(karst("samples", "--json", "--by", "blocked", trace)) as Waits;
+  const waited = functions.find((one) => one.below.some((below) => below.function === "wait_a_while()"))!;
+  const { tip } = await tipBelow("wait_a_while", waited.name);
+  expect(tip).toMatch(/waited for \d+\.\d*\sms/u);
+  expect(tip).toContain("no traced call");
 });
