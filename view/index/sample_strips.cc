@@ -20,10 +20,12 @@ class SampleStripBuilder {
     if (place.is_wait && ticks <= std::max(seen, last_)) return;
     const bool in_call = place.row != reader::kNoParent;
     const std::uint32_t level = in_call ? thread.calls.depth[place.row] + 1U : 0;
-    const bool follows = any_ && row_ == place.row && seen <= last_ + period_ + period_ / 2;
+    // A wait is a slice of its own, as its ends are known.
+    const bool follows =
+        any_ && row_ == place.row && seen <= last_ + period_ + period_ / 2 && !place.is_wait && !was_wait_;
     const std::uint64_t since = place.is_wait ? seen : seen - std::min(seen, period_);
     std::uint64_t begin = std::max(since, any_ ? last_ : 0);
-    if (follows && !place.is_wait) begin = last_;
+    if (follows) begin = last_;
     if (in_call) begin = std::min(ticks, std::max(begin, thread.calls.begin[place.row]));
     std::size_t shared = 0;
     while (follows && shared < open_.size() && shared < place.below.size() &&
@@ -34,6 +36,7 @@ class SampleStripBuilder {
       open(begin, ticks, place.below[open_.size()], level + open_.size(), place.is_wait ? 0 : 1);
     row_ = place.row;
     last_ = ticks;
+    was_wait_ = place.is_wait;
     any_ = true;
   }
 
@@ -70,6 +73,7 @@ class SampleStripBuilder {
   std::vector<std::uint32_t> open_;  // rows of the strip, outermost first
   std::uint32_t row_ = reader::kNoParent;
   std::uint64_t last_ = 0;
+  bool was_wait_ = false;
   bool any_ = false;
 };
 
