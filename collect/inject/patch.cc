@@ -24,7 +24,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kDeepestStack = 16 << 20;        // bytes that are looked through
-constexpr std::chrono::microseconds kChangeLasts{1000};  // then no further function is begun
+constexpr std::chrono::microseconds kChangeLasts{1000};  // with writing it; then no further function is begun
 constexpr int kMostStops = 200;                          // while they bring something forward
 constexpr int kIdleStops = 20;                           // while they do not
 constexpr useconds_t kBetweenStops = 10'000;             // microseconds
@@ -121,6 +121,7 @@ class Pages {
       changed_.insert(edit.address / arch::kPage * arch::kPage);
     }
   }
+  std::size_t changed() const { return changed_.size(); }
   bool write() {
     return std::all_of(changed_.begin(), changed_.end(),
                        [&](std::uint64_t page) { return memory_.write(page, pages_[page].data(), arch::kPage); });
@@ -192,7 +193,7 @@ class Patcher {
     Pages pages(memory_);
     std::vector<Change> later;
     for (std::size_t i = 0; i < left_.size(); ++i) {
-      if (SteadyClock::now() - began > kChangeLasts) {
+      if (SteadyClock::now() - began + write_lasts_ * pages.changed() > kChangeLasts) {
         later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
                      std::make_move_iterator(left_.end()));
         break;
@@ -210,7 +211,10 @@ class Patcher {
       ++(found == Pages::Found::kOther ? done_.left : done_.functions);
     }
     left_ = std::move(later);
-    return pages.write();
+    const auto writing = SteadyClock::now();
+    const bool written = pages.write();
+    if (pages.changed() != 0) write_lasts_ = (SteadyClock::now() - writing) / pages.changed();
+    return written;
   }
 
   /// The program computes a probe's values where somebody listens only.
@@ -227,6 +231,7 @@ class Patcher {
   std::vector<Change> left_;
   std::uint64_t begin_ = ~std::uint64_t{0};
   std::uint64_t end_ = 0;
+  SteadyClock::duration write_lasts_ = std::chrono::microseconds(10);  // of a page; the process gets a copy of it
   PatchedCode done_;
 };
 

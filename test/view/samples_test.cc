@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "query/columns.h"
+#include "test/analysis/sample_states.h"
 #include "test/view/random_trace.h"
 #include "view/tiles/tracks.h"
 
@@ -134,6 +135,47 @@ TEST(ViewSamples, AreInSlicesOfTheirFrames) {
       EXPECT_EQ(counted, expected) << "each sample counts once in each of its frames";
     }
   }
+}
+
+TEST(ViewSamples, WaitsAreSlicesThatEndAsTheyDo) {
+  std::size_t waits = 0;
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    test::SampleTrace sample;
+    test::fill_random(sample, {.seed = seed, .threads = 3, .calls = 600});
+    const reader::StateLog log = test::random_states(seed, 100, {100, 101, 102}, 1000, 400'000, 500);
+    sample.states(log);
+    reader::SampleLog sampled;
+    sampled.source.period_ns = kPeriod;
+    sampled.functions = {{"/lib/other", "", 0x10, 16, 0, "outer", ""}, {"/lib/other", "", 0x20, 16, 0, "inner", ""}};
+    sampled.stacks = {{0, 0}, {1, 1}};
+    for (const format::StateRecord& record : log.records)
+      if (record.kind == format::kStateLeaveCpu && record.tid >= 100)
+        sampled.waits.push_back({record.ticks, record.tid, 100, 2, 0, 0});
+    for (std::uint64_t ticks = 1000; ticks < 400'000; ticks += kPeriod)
+      sampled.samples.push_back({ticks, 100 + static_cast<std::uint32_t>(ticks / kPeriod % 3), 100, 2, 0, 0});
+    sample.samples(std::move(sampled));
+    const auto index = test::index_of(sample);
+    SamplePlaces places(index->trace(), analysis::SamplesOf::kWaits);
+    for (const view::ThreadIndex& thread : index->threads()) {
+      const view::Strip& strip = *thread.of_samples;
+      places.each(*thread.thread, thread.calls, thread.first_ticks, [&](const SamplePlace& place) {
+        // Of states that follow each other, and of which the second began as the first ended, one is drawn.
+        if (!place.has_calls || place.below.empty() || place.blocked.begin + 1 >= place.blocked.end) return;
+        ++waits;
+        bool found = false;
+        for (std::size_t row = 0; row < strip.calls.size() && !found; ++row)
+          found = strip.source[row] == 0 && strip.calls.function[row] == place.below[0] &&
+                  strip.calls.begin[row] >= place.blocked.begin && strip.calls.end(row) == place.blocked.end;
+        EXPECT_TRUE(found) << "seed " << seed << ", at " << place.blocked.begin;
+      });
+      for (std::size_t row = 0; row < strip.calls.size(); ++row) {
+        if (strip.source[row] != 0) continue;
+        const auto& states = *thread.states;
+        EXPECT_EQ(states.state[states.at(strip.calls.end(row) - 1)], reader::ThreadState::kBlocked);
+      }
+    }
+  }
+  EXPECT_GT(waits, 500U);
 }
 
 TEST(ViewSamples, HaveATrackForEachThreadThatWasSampled) {

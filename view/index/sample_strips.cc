@@ -17,7 +17,8 @@ class SampleStripBuilder {
     // A sample shows what was before it, a wait's what was until it ended.
     const std::uint64_t seen = place.is_wait ? place.blocked.begin : place.sample->ticks;
     const std::uint64_t ticks = place.is_wait ? place.blocked.end : seen;
-    if (place.is_wait && ticks <= std::max(seen, last_)) return;
+    // Nothing is known of a wait's length, or the clocks differ.
+    if (ticks <= last_ ? place.is_wait || was_wait_ : place.is_wait && ticks <= seen) return;
     const bool in_call = place.row != reader::kNoParent;
     const std::uint32_t level = in_call ? thread.calls.depth[place.row] + 1U : 0;
     // A wait is a slice of its own, as its ends are known.
