@@ -133,11 +133,12 @@ SampleLog excerpt_samples(const SampleLog& log, std::uint64_t begin, std::uint64
         log.waits.begin());
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> latest;  // by process and thread
-  for (std::size_t i = 0; i < of_part(begin); ++i) latest[{log.waits[i].pid, log.waits[i].tid}] = i;
+  const std::size_t first = of_part(begin);
+  for (std::size_t i = 0; i < first; ++i) latest[{log.waits[i].pid, log.waits[i].tid}] = i;
   std::set<std::size_t> before;
   for (const auto& [thread, wait] : latest) before.insert(wait);
   for (const std::size_t wait : before) take(log.waits[wait], part.waits);
-  for (std::size_t i = of_part(begin); i < of_part(end); ++i) take(log.waits[i], part.waits);
+  for (std::size_t i = first, last = of_part(end); i < last; ++i) take(log.waits[i], part.waits);
   std::vector<std::uint32_t> stack_now(log.stacks.size() + 1), function_now(log.functions.size());
   for (std::uint32_t at = 1; at <= log.stacks.size(); ++at) {
     if (!used[at]) continue;

@@ -93,6 +93,7 @@ void add_sampled_processes(std::vector<RecordedProcess>& processes, const ClockP
                            const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
                            const reader::StateLog& states) {
   auto first_of = first_samples(samples);
+  if (first_of.empty()) return;
   const auto names = names_in(states);
   for (RecordedProcess& known : processes) {
     const auto first = first_of.find(known.history.process().pid);
