@@ -83,7 +83,7 @@ reader::Process running_process(pid_t pid) {
 }
 
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
-                                std::optional<symbols::Credentials> owner, const reader::SampleLog& samples,
+                                const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states) {
   const std::vector<format::SampleRecord> first = first_samples(samples)[process.pid];
   return with_threads(std::move(process), first, names_in(states), start, owner);

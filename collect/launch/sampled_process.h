@@ -21,7 +21,7 @@ reader::Process running_process(pid_t pid);
 
 /// Its threads are those that were sampled. It began, or was attached to, at `start`. Names of threads are by `states`.
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
-                                std::optional<symbols::Credentials> owner, const reader::SampleLog& samples,
+                                const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states);
 /// Adds those that were sampled and are not in the list, as descendants that cannot be traced are, by their number; and
 /// to those that are in it, and have no threads, the ones that were sampled.
