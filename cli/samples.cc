@@ -258,7 +258,8 @@ std::string why_none(const reader::Trace& trace, bool of_waits) {
   if (!of_waits) return {};
   if ((log.source.flags & format::kSamplesWaits) == 0)
     return trace.name() + " does not say where threads waited" +
-           (log.source.note.empty() ? "" : ": " + log.source.note);
+           (log.source.note.empty() ? "; 'karst run --sample 1000' does where thread states are recorded (--sched auto)"
+                                    : ": " + log.source.note);
   if (trace.states().empty())
     return trace.name() +
            " does not say for how long threads waited, as --by blocked needs: record with 'karst run --sched auto'";
