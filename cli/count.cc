@@ -125,7 +125,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
   Shown shown;
   for (const collect::FunctionCount& f : counts.functions)
     if (show->keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
-  const double cpu_ns = children_cpu_ns();
+  const double cpu_ns = ran->cpu_ns;
   if (options.suggest) {
     print_suggestion(counts, options, ppm / 1e6, cpu_ns, *out);
   } else if (options.format == "json") {

@@ -1,7 +1,6 @@
 #include "cli/program_options.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,15 +197,6 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
     fail({"the patterns and lists of functions to trace leave none"});
   say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.modules);
   return true;
-}
-
-double children_cpu_ns() {
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto ns = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
-  };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
 int exit_status(std::int32_t wait_status) {

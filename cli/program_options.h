@@ -54,8 +54,6 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
 /// is nothing to show, which was said too; `what` ("count") there would be.
 bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
                     const char* missing);
-/// Time that the program and what it started have had of CPUs, in ns; call it before karst starts helpers of its own.
-double children_cpu_ns();
 /// The exit status that passes on how a program ended.
 int exit_status(std::int32_t wait_status);
 

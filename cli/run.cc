@@ -393,12 +393,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   // From here on, so that no moment is without it between the program's end, which launch() waits for with these
   // signals blocked, and the trace's being there.
   std::optional<collect::Interruption> interruption(std::in_place);
-  const double cpu_before = children_cpu_ns();
   auto ran = collect::launch(launch);
   const std::string shown = live != nullptr ? live->finish() : std::string();
   if (live != nullptr && options.live != kLiveToStderr) give_to_caller(options.live);
   if (!ran) return fail(ran.error());
-  const double cpu_ns = children_cpu_ns() - cpu_before;
 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
@@ -425,7 +423,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   say_what_was_patched(ran->plain, "as it was loaded");
   say_which_probes(launch.plain.probes, ran->plain);
   say_unseen_allocators(ran->plain);
-  const double overhead = overhead_of(*summary, cpu_ns);
+  const double overhead = overhead_of(*summary, ran->cpu_ns);
   const char* const why_alone = !ran->samples_alone        ? nullptr
                                 : launch.program.is_static ? "it is statically linked"
                                                            : "it has no function that can be traced";

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,8 @@ class Signals {
   struct sigaction child_before_ {};
   Descriptor descriptor_;
 };
+
+double ns_of(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3; }
 
 /// LD_PRELOAD for the program: ours first, then what was there.
 Result<std::string> preload_value(const LaunchOptions& options) {
@@ -363,13 +366,15 @@ class Launcher {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == SIGCHLD) {
         int status = 0;
-        while (running_ && waitpid(program_, &status, WNOHANG | WUNTRACED) == program_) {
+        rusage usage{};
+        while (running_ && wait4(program_, &status, WNOHANG | WUNTRACED, &usage) == program_) {
           if (WIFSTOPPED(status)) {
             stop_along(WSTOPSIG(status));
             continue;
           }
           running_ = false;
           result_.wait_status = status;
+          result_.cpu_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
         }
       } else if (!running_) {
         stop_ = stop_ || number == SIGINT || number == SIGTERM || number == SIGQUIT;

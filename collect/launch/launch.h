@@ -50,6 +50,7 @@ struct LaunchOptions {
 
 struct LaunchResult {
   std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
+  double cpu_ns = 0;             ///< CPU time that it has had, with what it started and waited for
   std::vector<RecordedProcess> processes;
   std::vector<ClockPair> pairs;                    ///< readings of the clock at both ends
   bool reached = false;                            ///< the runtime reported from the program itself

@@ -64,10 +64,11 @@ struct State {
   std::uint32_t allowed;       // of it, for tracing itself: idle sleds cost as well
   std::uint64_t ticks_per_us;  // 0: not known yet
   std::uint64_t began;
-  std::uint64_t last;     // tick, ns
-  std::uint64_t cpu;      // the process's CPU time then, ns
-  std::uint64_t cost;     // of all threads since then, ns
-  std::uint64_t settled;  // TSC when code was last changed: older events tell nothing
+  std::uint64_t last;       // tick, ns
+  std::uint64_t cpu;        // the process's CPU time then, ns
+  std::uint64_t cost;       // of all threads since then, ns
+  std::uint64_t reserving;  // of the arena, ticks that were counted
+  std::uint64_t settled;    // TSC when code was last changed: older events tell nothing
   std::uint64_t settled_ns;
   std::uint64_t brought_back;
   Meter process;
@@ -192,9 +193,18 @@ void look_at_threads(std::uint64_t now) {
   }
 }
 
+/// What fresh memory for events has cost since the last tick, ns: the kernel clears it.
+std::uint64_t cost_of_memory() {
+  const std::uint64_t ticks = g_arena.reserving_ticks();
+  const std::uint64_t more = ticks - g.reserving;
+  g.reserving = ticks;
+  return g.ticks_per_us != 0 ? more * 1000 / g.ticks_per_us : 0;
+}
+
 /// All threads' cost since the last tick, for the process's meter.
 void sum_up(std::uint64_t now) {
   const std::uint64_t elapsed = now - g.last;
+  g.cost += cost_of_memory();
   // Asking takes the kernel some 50 ns a thread.
   const std::uint64_t cpu = cpu_time();
   const std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
@@ -350,6 +360,7 @@ void begin(const Moment& now) {
   g.settled_ns = now.ns;
   g.cpu = cpu_time();
   g.cost = 0;
+  g.reserving = g_arena.reserving_ticks();
   g.process = Meter{};
   g.process.start(g.budget);
   g.own = Meter{};

@@ -67,7 +67,7 @@ bool is_before_sled(const unsigned char* p, std::uint64_t size) {
 bool FunctionTable::create(const ModuleImage& image) {
   std::uint64_t entries = 0;
   std::uint64_t colds = 0;
-  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t) {
+  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t /*entry*/, std::uint64_t /*number*/) {
     entries += p.kind == SledKind::kEntry;
     colds += p.kind == SledKind::kCold;
     sleds_ += p.kind != SledKind::kCold;
@@ -75,24 +75,28 @@ bool FunctionTable::create(const ModuleImage& image) {
   without_entry_ = count_functions_without_entry(image);
   if (entries == 0) return true;
   if (entries > format::kMaxFunctionId || colds > format::kMaxFunctionId) return false;
-  const std::uint64_t each = sizeof *sorted_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_of_aliases_ + 1;
+  const std::uint64_t each =
+      sizeof *sorted_ + sizeof *entries_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_of_aliases_ + 1;
   const std::uint64_t size = align_up(entries * each + colds * sizeof(Cold), arch::kPage);
   const long memory = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (sys::failed(memory)) return false;
   text_begin_ = image.text_begin;
   sorted_ = reinterpret_cast<std::uint64_t*>(memory);
-  cold_ = reinterpret_cast<Cold*>(sorted_ + entries);
+  entries_ = sorted_ + entries;
+  cold_ = reinterpret_cast<Cold*>(entries_ + entries);
   order_ = reinterpret_cast<std::uint32_t*>(cold_ + colds);
   aliases_ = order_ + entries;
   functions_of_aliases_ = aliases_ + entries;
   bits_ = reinterpret_cast<std::uint8_t*>(functions_of_aliases_ + entries);
 
-  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry) {
+  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry, std::uint64_t /*number*/) {
     if (p.kind == SledKind::kEntry) sorted_[count_++] = (p.known_by() - text_begin_) << 32 | entry;
   });
   heap_sort(sorted_, count_, [](std::uint64_t a, std::uint64_t b) { return a < b; });
   for (std::uint32_t i = 0; i < count_; ++i) order_[static_cast<std::uint32_t>(sorted_[i])] = i;
-  for_each_sled(image, [&](const SledPlace& p, std::uint32_t index) {
+  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry, std::uint64_t number) {
+    const std::uint32_t index = order_[entry];
+    if (p.kind == SledKind::kEntry) entries_[index] = number;
     if (p.kind == SledKind::kEntry && p.always) bits_[index] |= kAlways;
     if (p.kind != SledKind::kCold && !arch::can_change_live(reinterpret_cast<const unsigned char*>(p.address))) {
       bits_[index] |= kFixed;

@@ -50,6 +50,9 @@ class FunctionTable {
   /// Calls visit(SledPlace, index of its function) for the sleds that belong to one.
   template <typename Visit>
   void for_each_sled(const SledTables& tables, Visit visit) const;
+  /// Calls visit(SledPlace) for the sleds of this function.
+  template <typename Visit>
+  void for_each_sled_of(const SledTables& tables, std::uint32_t index, Visit visit) const;
 
  private:
   enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8 };
@@ -61,6 +64,7 @@ class FunctionTable {
   std::uintptr_t text_begin_ = 0;
   std::uint64_t* sorted_ = nullptr;   // offset in the code << 32 | place in the order of the module's tables
   Cold* cold_ = nullptr;              // by offset
+  std::uint64_t* entries_ = nullptr;  // the number of the entry's sled in the tables
   std::uint32_t* order_ = nullptr;    // place in the tables' order -> index
   std::uint32_t* aliases_ = nullptr;  // number of the alias + 1; 0: none
   std::uint32_t* functions_of_aliases_ = nullptr;
@@ -74,25 +78,39 @@ class FunctionTable {
 };
 
 /// Which function a sled belongs to, while one steps through a module's sleds in order: calls visit(place, number of
-/// its entry in the order of the tables). Left out are exits of functions without an entry.
+/// its entry in the order of the tables, number of the sled). Left out are exits of functions without an entry.
 template <typename Visit>
 void for_each_owned_sled(const SledTables& tables, Visit visit) {
   std::uint32_t entries = 0;
   std::uintptr_t function = 0;
-  tables.for_each_sled([&](const SledPlace& p) {
+  tables.for_each_sled_from(0, [&](const SledPlace& p, std::uint64_t number) {
     if (p.kind == format::SledKind::kEntry) {
       ++entries;
       function = p.function;
     } else if (p.function != function || entries == 0) {
-      return;
+      return true;
     }
-    visit(p, entries - 1);
+    visit(p, entries - 1, number);
+    return true;
   });
 }
 
 template <typename Visit>
 void FunctionTable::for_each_sled(const SledTables& tables, Visit visit) const {
-  for_each_owned_sled(tables, [&](const SledPlace& p, std::uint32_t entry) { visit(p, order_[entry]); });
+  for_each_owned_sled(
+      tables, [&](const SledPlace& p, std::uint32_t entry, std::uint64_t /*number*/) { visit(p, order_[entry]); });
+}
+
+template <typename Visit>
+void FunctionTable::for_each_sled_of(const SledTables& tables, std::uint32_t index, Visit visit) const {
+  std::uintptr_t function = 0;
+  tables.for_each_sled_from(entries_[index], [&](const SledPlace& p, std::uint64_t number) {
+    const bool is_entry = p.kind == format::SledKind::kEntry;
+    if (is_entry && number != entries_[index]) return false;  // the next function's
+    if (is_entry) function = p.function;
+    if (p.function == function) visit(p);
+    return true;
+  });
 }
 
 }  // namespace karst::runtime

@@ -57,10 +57,53 @@ bool is_wanted(std::uint32_t flags) { return (flags & kArenaFunctionOn) != 0 && 
 /// Whether the sleds of the function shall be calls.
 bool target(const Module& m, std::uint32_t index) { return m.functions.wanted(index); }
 
+/// Which functions a change is about: a budget takes some out of tens of thousands, many times a second.
+class Changes {
+ public:
+  /// None, of those that there are now.
+  void clear(std::uint32_t functions) {
+    all_ = false;
+    end_ = functions + 1;
+    for (std::uint32_t word = 0; word <= functions / 64; ++word) ids_[word] = 0;
+  }
+  void insert(std::uint32_t id) { ids_[id / 64] |= std::uint64_t{1} << (id % 64); }
+  bool has(std::uint32_t id) const { return id < end_ && (ids_[id / 64] >> (id % 64) & 1) != 0; }
+  /// All of them, whatever their own switches are.
+  void insert_all() { all_ = true; }
+
+  std::uint32_t end() const { return end_; }
+  /// The first one from `id` on whose own switch changes; `end` if there is none before it.
+  std::uint32_t next(std::uint32_t id, std::uint32_t end) const {
+    while (id < end && id < end_) {
+      if (const std::uint64_t word = ids_[id / 64] >> (id % 64); word != 0) {
+        id += static_cast<std::uint32_t>(__builtin_ctzll(word));
+        return id < end ? id : end;
+      }
+      id = (id / 64 + 1) * 64;
+    }
+    return end;
+  }
+  /// Calls visit(index) for the module's functions that the change may be about.
+  template <typename Visit>
+  void for_each_in(const Module& m, Visit visit) const {
+    const auto from = [&](std::uint32_t index) {
+      return all_ ? index : next(m.first_id + index, m.first_id + m.functions.count()) - m.first_id;
+    };
+    for (std::uint32_t i = from(0); i < m.functions.count(); i = from(i + 1)) visit(i);
+  }
+
+ private:
+  bool all_ = false;
+  std::uint32_t end_ = 0;
+  std::uint64_t ids_[kMaxFunctionId / 64 + 1];
+};
+Changes g_changes;  // under the lock
+
 /// Before code changes: flags in the arena may change meanwhile, and passes over one sled must agree.
 void settle_targets(Module& m) {
-  for (std::uint32_t i = 0; i < m.functions.count(); ++i)
+  g_changes.for_each_in(m, [&m](std::uint32_t i) {
     m.functions.set_wanted(i, g_on && m.has_trampolines && is_switched_on(m.first_id + i));
+  });
 }
 
 bool differs(const Module& m, std::uint32_t index) {
@@ -124,16 +167,18 @@ bool make_all_writable(WillBeOn will_be_on) {
   for_each_chosen([&](Module& m) {
     bool changes = false;
     bool gets_calls = false;
-    for (std::uint32_t i = 0; i < m.functions.count() && allowed && !gets_calls; ++i) {
-      if (m.functions.fixed(i)) continue;
+    g_changes.for_each_in(m, [&](std::uint32_t i) {
+      if (m.functions.fixed(i)) return;
       const bool on = will_be_on(load(functions[m.first_id + i].flags));
-      if (on == m.functions.patched(i) && !g_mending) continue;
+      if (on == m.functions.patched(i) && !g_mending) return;
       changes = true;
-      gets_calls = on;
-    }
+      gets_calls = gets_calls || on;
+    });
     if (!changes || !allowed) return;
+    const bool had_trampolines = m.has_trampolines;
     allowed = (g_writable.count != 0 || synchronize_cores()) && (!gets_calls || make_trampolines(m));
     if (!allowed) return;
+    if (m.has_trampolines != had_trampolines) g_changes.insert_all();  // what could not be had before
     const Access access = make_writable(m);
     if (access == Access::kGranted) g_writable.modules[g_writable.count++] = static_cast<std::uint32_t>(&m - g_modules);
     if (access == Access::kGone) module_is_gone(m);
@@ -150,17 +195,28 @@ bool is_ours(const unsigned char* site, arch::Sled sled, bool patched) {
   return g_mending || (patched ? arch::is_on(site, sled) : arch::is_off(site, sled));
 }
 
+/// Calls visit(SledPlace, index of its function) for the sleds that change.
+template <typename Visit>
+void for_each_change_in(const Module& m, Visit visit) {
+  g_changes.for_each_in(m, [&](std::uint32_t i) {
+    if (!differs(m, i)) return;
+    m.functions.for_each_sled_of(m.tables, i, [&](const SledPlace& p) {
+      if (is_used(p)) visit(p, i);
+    });
+  });
+}
+
 void check_sites(Module& m) {
-  m.functions.for_each_sled(m.tables, [&m](const SledPlace& p, std::uint32_t index) {
-    if (!is_used(p) || !differs(m, index)) return;
-    if (!is_ours(reinterpret_cast<const unsigned char*>(p.address), p.sled, m.functions.patched(index)))
-      m.functions.set_fixed(index);  // what somebody else has written is not ours to change
+  for_each_change_in(m, [&m](const SledPlace& p, std::uint32_t index) {
+    if (m.functions.fixed(index) ||
+        is_ours(reinterpret_cast<const unsigned char*>(p.address), p.sled, m.functions.patched(index)))
+      return;
+    m.functions.set_fixed(index);  // what somebody else has written is not ours to change
   });
 }
 
 void pass_over(Module& m, arch::Pass pass) {
-  m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {
-    if (!is_used(p) || !differs(m, index)) return;
+  for_each_change_in(m, [&](const SledPlace& p, std::uint32_t index) {
     const bool on = target(m, index);
     arch::change_live(pass, reinterpret_cast<unsigned char*>(p.address), on ? trampoline_of(m, p, index) : 0, p.sled);
     if (pass == arch::Pass::kHead && !g_mending) m.patched_sites += on ? 1 : ~std::uint64_t{0};
@@ -168,19 +224,19 @@ void pass_over(Module& m, arch::Pass pass) {
 }
 
 void note_done(Module& m) {
-  for (std::uint32_t i = 0; i < m.functions.count(); ++i) {
+  g_changes.for_each_in(m, [&m](std::uint32_t i) {
     const bool on = target(m, i);
     if (m.functions.fixed(i)) {
       // It is never called, as far as the trace will tell.
       if (on && !m.functions.patched(i))
         __atomic_and_fetch(&g_arena.functions()[m.first_id + i].flags, ~(kArenaFunctionOn | kArenaFunctionSwitchedOn),
                            __ATOMIC_ACQ_REL);
-      continue;
+      return;
     }
-    if (on == m.functions.patched(i)) continue;
+    if (on == m.functions.patched(i)) return;
     m.functions.set_patched(i, on);
     m.patched_functions += on ? 1 : ~std::uint32_t{0};
-  }
+  });
 }
 
 void change_code() {
@@ -224,11 +280,14 @@ bool choose() {
   const ArenaFunction* functions = g_arena.functions();
   const std::uint32_t count = g_arena.function_count();
   bool any = false;
+  g_changes.clear(count);
   for (std::uint32_t id = 1; id <= count; ++id) {
     const std::uint32_t flags = load(functions[id].flags);
     const bool on = is_arriving(functions[id].module) ? was_on(flags) : is_wanted(flags);
     if (on != is_chosen(flags)) set_flag(id, kArenaFunctionSwitchingOn, on);
-    any = any || on != was_on(flags);
+    if (on == was_on(flags)) continue;
+    g_changes.insert(id);
+    any = true;
   }
   return any;
 }
@@ -237,23 +296,15 @@ bool choose() {
 template <typename Visit>
 void for_each_change(Visit visit) {
   const ArenaFunction* functions = g_arena.functions();
-  const std::uint32_t count = g_arena.function_count();
-  std::uint32_t first = 0;
-  bool run_on = false;
-  for (std::uint32_t id = 1; id <= count; ++id) {
-    const std::uint32_t flags = load(functions[id].flags);
-    const bool on = is_chosen(flags);
-    const bool changes = on != was_on(flags);
-    if (first != 0 && (!changes || on != run_on)) {
-      visit(first, id - first, run_on);
-      first = 0;
-    }
-    if (changes && first == 0) {
-      first = id;
-      run_on = on;
-    }
+  const auto is_on = [functions](std::uint32_t id) { return is_chosen(load(functions[id].flags)); };
+  const std::uint32_t end = g_changes.end();
+  for (std::uint32_t first = g_changes.next(1, end); first < end;) {
+    const bool on = is_on(first);
+    std::uint32_t behind = first + 1;
+    while (g_changes.has(behind) && is_on(behind) == on) ++behind;
+    visit(first, behind - first, on);
+    first = g_changes.next(behind, end);
   }
-  if (first != 0) visit(first, count + 1 - first, run_on);
 }
 
 /// Memory for what is to be logged: the last records, if there are more than the log can have.
@@ -311,8 +362,8 @@ void change(bool gate, bool functions, SwitchReason reason) {
     for_each_change([&](std::uint32_t first, std::uint32_t count, bool on) {
       add_record({begin, 0, first, count, on ? 1U : 0U, why});
     });
-    const std::uint32_t count = g_arena.function_count();
-    for (std::uint32_t id = 1; id <= count; ++id)
+    const std::uint32_t end = g_changes.end();
+    for (std::uint32_t id = g_changes.next(1, end); id < end; id = g_changes.next(id + 1, end))
       set_flag(id, kArenaFunctionSwitchedOn, is_chosen(load(g_arena.functions()[id].flags)));
   }
   set_on(gate);
@@ -332,6 +383,7 @@ ControlOutcome apply_switches(SwitchReason reason) {
   const bool functions = choose();
   const bool gate = load(c.enabled) != 0;
   if (!functions && gate == g_on) return ControlOutcome::kDone;
+  if (gate != g_on) g_changes.insert_all();
   if (!may_change(gate, functions)) return ControlOutcome::kRefused;
   change(gate, functions, reason);
   note_patched();
@@ -364,6 +416,7 @@ bool patch_unused(Module& m) {
 #endif
   if (!g_on || m.functions.count() == 0) return true;
   if (!make_trampolines(m)) return false;
+  g_changes.insert_all();
   settle_targets(m);
   bool writable = true;
   for (std::uint32_t i = 0; i < m.tables.segment_count && writable; ++i) {
@@ -387,6 +440,7 @@ bool patch_unused(Module& m) {
 
 bool patch_used() {
   KARST_ASSERT(holds_patching());
+  g_changes.insert_all();
   if (!make_all_writable([](std::uint32_t flags) { return g_on && was_on(flags); })) return false;
   change_code();
   return true;

@@ -48,7 +48,15 @@ struct SledTables {
 
   /// Calls visit(SledPlace) for every sled in the tables' order: a function's entry comes before its exits.
   template <typename Visit>
-  void for_each_sled(Visit visit) const;
+  void for_each_sled(Visit visit) const {
+    for_each_sled_from(0, [&visit](const SledPlace& place, std::uint64_t) {
+      visit(place);
+      return true;
+    });
+  }
+  /// The same from the entry with this number on: calls visit(SledPlace, its number) until that returns false.
+  template <typename Visit>
+  void for_each_sled_from(std::uint64_t number, Visit visit) const;
 };
 
 struct ModuleImage : SledTables {
@@ -105,18 +113,20 @@ void for_each_image(Visit visit) {
 }
 
 template <typename Visit>
-void SledTables::for_each_sled(Visit visit) const {
-  for (std::uint64_t i = 0; i < record_count; ++i) {
-    const format::SledRecord& r = records[i];
+void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
+  for (; number < record_count; ++number) {
+    const format::SledRecord& r = records[number];
     const auto kind = static_cast<format::SledKind>(r.kind & KARST_SLED_KIND_MASK);
-    visit(SledPlace{
+    const SledPlace place{
         reinterpret_cast<std::uintptr_t>(&r.address) + static_cast<std::uintptr_t>(std::intptr_t{r.address}), 0, kind,
-        kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop, (r.kind & KARST_SLED_ALWAYS) != 0});
+        kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop, (r.kind & KARST_SLED_ALWAYS) != 0};
+    if (!visit(place, number)) return;
   }
-  for (std::uint64_t i = 0; i < xray_count; ++i) {
+  for (; number - record_count < xray_count; ++number) {
+    const format::XRayRecord* const record = xray + (number - record_count);
     format::XRayRecord r;  // clang does not align its table
-    copy(&r, xray + i, sizeof r);
-    const auto at = reinterpret_cast<std::uintptr_t>(xray + i);
+    copy(&r, record, sizeof r);
+    const auto at = reinterpret_cast<std::uintptr_t>(record);
     const auto kind = static_cast<format::XRayKind>(r.kind);
     if (kind > format::XRayKind::kEntryWithArguments) continue;
     SledPlace place{at + static_cast<std::uintptr_t>(r.address),
@@ -124,17 +134,18 @@ void SledTables::for_each_sled(Visit visit) const {
                     format::SledKind::kEntry, arch::Sled::kSkip, r.always != 0};
     if (kind == format::XRayKind::kReturn) place.kind = format::SledKind::kReturn, place.sled = arch::Sled::kReturn;
     if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall, place.sled = arch::Sled::kTail;
-    visit(place);
+    if (!visit(place, number)) return;
   }
+  const std::uint64_t others = record_count + xray_count;
   std::uintptr_t function = 0;
-  for (std::uint64_t i = 0; i < plain_count; ++i) {
-    const format::PatchSled& s = plain_sleds[i];
+  for (; number - others < plain_count; ++number) {
+    const format::PatchSled& s = plain_sleds[number - others];
     const auto kind = static_cast<format::SledKind>(s.kind);
     if (kind == format::SledKind::kEntry) function = plain_bias + s.function;
-    if (kind == format::SledKind::kCold)
-      visit(SledPlace{plain_bias + s.function, function, kind, arch::Sled::kNothing, false});
-    else
-      visit(SledPlace{plain_stubs + s.offset, function, kind, arch::Sled::kNop, false});
+    const bool is_cold = kind == format::SledKind::kCold;
+    const SledPlace place{is_cold ? plain_bias + s.function : plain_stubs + s.offset, function, kind,
+                          is_cold ? arch::Sled::kNothing : arch::Sled::kNop, false};
+    if (!visit(place, number)) return;
   }
 }
 

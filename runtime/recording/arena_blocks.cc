@@ -45,9 +45,11 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
     const std::uint32_t left = capacity > done ? capacity - done : 0;
     const std::uint32_t most = done == 0 ? kFirstStep : kReserveStep;
     const std::uint32_t step = left < most ? left : most;
-    if (step == 0 ||
-        !reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
+    if (step == 0) return false;
+    const std::uint64_t begin = arch::time_stamp();
+    if (!reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
       return false;
+    __atomic_fetch_add(&reserving_ticks_, arch::time_stamp() - begin, __ATOMIC_RELAXED);
     // Several threads may do the same step; doing it twice is harmless.
     if (exchange_if(blocks_reserved_, done, done + step)) store(header().blocks_reserved, done + step);
     done = load(blocks_reserved_);
