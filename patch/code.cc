@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "symbols/sandbox_helper.h"
+
 namespace karst::patch {
 namespace {
 
@@ -103,26 +105,41 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
 
 Code Code::decode(const ElfImage& image, const Frames& frames) {
   Code code(image, frames);
-  code.first_.reserve(frames.all().size() + 1);
-  // What is not used costs no memory.
-  constexpr std::uint64_t kFewBytes = 3;  // of an instruction, at an average
   std::uint64_t bytes = 0;
-  for (const Frame& frame : frames.all()) bytes += std::min(frame.code.end - frame.code.begin, code.none_.size());
-  code.instructions_.reserve(std::min(bytes, code.none_.size()) / kFewBytes);
-  for (std::size_t i = 0; i < frames.all().size(); ++i) code.decode_frame(i);
-  code.first_.push_back(code.instructions_.size());
+  for (const Frame& frame : frames.all()) bytes += frame.code.end - frame.code.begin;
+  std::size_t middle = 0;
+  for (std::uint64_t seen = 0; middle < frames.all().size() && seen < bytes / 2; ++middle)
+    seen += frames.all()[middle].code.end - frames.all()[middle].code.begin;
+  auto& [lower, upper] = code.parts_;
+  lower.end = upper.begin = middle;
+  upper.end = frames.all().size();
+  symbols::side_by_side([&] { code.decode_part(code.parts_[0]); }, [&] { code.decode_part(code.parts_[1]); });
   code.gather_targets();
   code.gather_tables();
   return code;
 }
 
-void Code::decode_frame(std::size_t frame) {
+void Code::decode_part(Part& part) const {
+  part.first.reserve(part.end - part.begin + 1);
+  // What is not used costs no memory.
+  constexpr std::uint64_t kFewBytes = 3;  // of an instruction, at an average
+  std::uint64_t bytes = 0;
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    const Range range = frames_->all()[i].code;
+    bytes += std::min(range.end - range.begin, none_.size());
+  }
+  part.instructions.reserve(std::min(bytes, none_.size()) / kFewBytes);
+  for (std::size_t i = part.begin; i < part.end; ++i) decode_frame(part, i);
+  part.first.push_back(part.instructions.size());
+}
+
+void Code::decode_frame(Part& part, std::size_t frame) const {
   static const ZydisDecoder kDecoder = [] {
     ZydisDecoder decoder;
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     return decoder;
   }();
-  first_.push_back(instructions_.size());
+  part.first.push_back(part.instructions.size());
   const Range range = frames_->all()[frame].code;
   const auto bytes = image_->from(range.begin);
   const std::uint64_t size = range.end - range.begin;
@@ -130,7 +147,7 @@ void Code::decode_frame(std::size_t frame) {
   for (std::uint64_t at = 0; at < size;) {
     ZydisDecodedInstruction i;
     if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data() + at, size - at, &i))) {
-      instructions_.resize(first_.back());
+      part.instructions.resize(part.first.back());
       return;
     }
     Instruction in;
@@ -148,13 +165,9 @@ void Code::decode_frame(std::size_t frame) {
     }
     in.ends_flow =
         in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn || in.kind == Kind::kStop;
-    instructions_.push_back(in);
+    part.instructions.push_back(in);
     at += i.length;
   }
-}
-
-std::span<const Instruction> Code::of(std::size_t frame) const {
-  return std::span(instructions_).subspan(first_[frame], first_[frame + 1] - first_[frame]);
 }
 
 std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) const {

@@ -3,6 +3,7 @@
 // Instructions are those of the frames (frames.h), decoded one after the other by Zydis. Places that control may come
 // to are gathered generously: one that is none costs a patch, one that is missed would break a program.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -81,7 +82,11 @@ class Code {
   /// No address yet.
   AddressSet no_addresses() const { return none_; }
   /// Empty: something in it is no instruction, or the last one goes beyond its end.
-  std::span<const Instruction> of(std::size_t frame) const;
+  std::span<const Instruction> of(std::size_t frame) const {
+    const Part& part = parts_[frame < parts_[0].end ? 0 : 1];
+    const std::size_t n = frame - part.begin;
+    return std::span(part.instructions).subspan(part.first[n], part.first[n + 1] - part.first[n]);
+  }
   std::span<const std::byte> bytes(std::uint64_t begin, std::size_t size) const;
 
   /// Something may jump, call, return or point to this address.
@@ -98,15 +103,24 @@ class Code {
   std::size_t padding(std::uint64_t address, std::size_t limit) const;
 
  private:
+  /// Instructions of some frames that follow each other.
+  struct Part {
+    std::size_t begin = 0;  // frames
+    std::size_t end = 0;
+    std::vector<Instruction, pages::Allocator<Instruction>> instructions;
+    std::vector<std::size_t> first;  // by frame, and one behind
+  };
+  static constexpr std::size_t kParts = 2;  // decoded side by side
+
   explicit Code(const ElfImage& image, const Frames& frames);
-  void decode_frame(std::size_t frame);
+  void decode_part(Part& part) const;
+  void decode_frame(Part& part, std::size_t frame) const;
   void gather_targets();
   void gather_tables();
 
   const ElfImage* image_;
   const Frames* frames_;
-  std::vector<Instruction, pages::Allocator<Instruction>> instructions_;
-  std::vector<std::size_t> first_;  // by frame, and one behind
+  std::array<Part, kParts> parts_;
   AddressSet none_;
   AddressSet targets_;
   AddressSet entered_;

@@ -156,6 +156,7 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
   symbols::SandboxOptions sandbox{.as = as};
   sandbox.most = format::kMostPatchTable;
   sandbox.keep = {descriptor};
+  sandbox.helper = true;
   const auto answer = symbols::in_sandbox(sandbox, [&](symbols::AnswerWriter& out) {
     ModulePlaces found;
     out.text(look(descriptor, wanted, found));

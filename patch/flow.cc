@@ -4,12 +4,6 @@
 
 namespace karst::patch {
 
-bool is_jump(const Instruction& i) {
-  return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
-}
-
-bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
-
 bool may_move(const Instruction& i) {
   if (i.may_fault) return false;
   switch (i.kind) {

@@ -13,8 +13,10 @@ namespace karst::patch {
 inline constexpr std::int64_t kCalledDepth = 8;
 inline constexpr std::uint64_t kEndbr64Size = 4;
 
-bool is_jump(const Instruction& i);
-bool is_call(const Instruction& i);
+inline bool is_jump(const Instruction& i) {
+  return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
+}
+inline bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
 /// It does the same in a stub.
 bool may_move(const Instruction& i);
 

@@ -186,10 +186,32 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
     if (frames.all_[i].code.begin < frames.all_[i - 1].code.end)
       return Error{"the table of its functions' frames (.eh_frame) is damaged"};
   if (frames.all_.empty()) return none;
+  frames.make_index();
   return frames;
 }
 
+constexpr std::uint64_t kPiece = 256;                          // bytes of code: a frame or two
+constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 23;  // of 2 GiB, the most that a module's code can be
+
+void Frames::make_index() {
+  const std::uint64_t low = all_.front().code.begin;
+  const std::uint64_t pieces = (all_.back().code.end - low - 1) / kPiece + 1;
+  if (pieces > kMostPieces) return;
+  index_.reserve(pieces);
+  std::size_t frame = 0;
+  for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+    while (all_[frame].code.end <= low + piece * kPiece) ++frame;
+    index_.push_back(static_cast<std::uint32_t>(frame));
+  }
+}
+
 std::optional<std::size_t> Frames::find(std::uint64_t address) const {
+  if (address < all_.front().code.begin || address >= all_.back().code.end) return std::nullopt;
+  if (!index_.empty()) {
+    std::size_t frame = index_[(address - all_.front().code.begin) / kPiece];
+    while (all_[frame].code.end <= address) ++frame;
+    return all_[frame].code.contains(address) ? std::optional(frame) : std::nullopt;
+  }
   auto at = std::upper_bound(all_.begin(), all_.end(), address,
                              [](std::uint64_t a, const Frame& f) { return a < f.code.begin; });
   if (at == all_.begin() || !(--at)->code.contains(address)) return std::nullopt;

@@ -45,12 +45,15 @@ class Frames {
   std::optional<std::vector<std::uint64_t>> landing_pads(const Frame& frame) const;
 
  private:
+  void make_index();
+
   struct End {
     void operator()(Elf* elf) const { elf_end(elf); }
     void operator()(Dwarf_CFI* cfi) const { dwarf_cfi_end(cfi); }
   };
   const ElfImage* image_ = nullptr;
   std::vector<Frame> all_;
+  std::vector<std::uint32_t> index_;  // by piece of code: the first frame that ends behind its beginning
   // A module without sections has its table by its program headers: libdw's to free. With sections, too.
   std::unique_ptr<Elf, End> elf_;
   std::unique_ptr<Dwarf_CFI, End> cfi_;

@@ -25,6 +25,7 @@
 #include <new>
 
 #include "base/fork_lock.h"
+#include "symbols/sandbox_helper.h"
 
 namespace karst::symbols {
 namespace {
@@ -87,11 +88,12 @@ const std::vector<sock_filter>& filter() {
   return program;
 }
 
+/// For all threads.
 bool load_filter() {
   const std::vector<sock_filter>& program = filter();
   const sock_fprog loaded{static_cast<unsigned short>(program.size()), const_cast<sock_filter*>(program.data())};
   return !program.empty() && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded) == 0;
+         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &loaded) == 0;
 }
 
 void limit(int what, rlim_t most) {
@@ -181,6 +183,7 @@ bool take_rights(const std::optional<Credentials>& as) {
   if (::dup2(answer, kAnswer) < 0) ::_exit(kNoFilter);
   kept.push_back(kAnswer);
   close_all_but(kept);
+  if (options.helper) start_helper();  // all that follows is for both threads
   set_limits(options);
   if (!take_rights(options.as)) ::_exit(kNoRights);
   ::prctl(PR_SET_DUMPABLE, 0);

@@ -64,6 +64,7 @@ struct SandboxOptions {
   std::optional<Credentials> as{};           ///< none: our own rights
   std::size_t most = std::size_t{64} << 20;  ///< bytes of the answer
   std::vector<int> keep{};                   ///< descriptors that the work needs
+  bool helper = false;                       ///< a second thread, for side_by_side() (sandbox_helper.h)
   std::chrono::seconds cpu_time{120};
   std::chrono::seconds patience{120};  ///< by the clock on the wall
 };

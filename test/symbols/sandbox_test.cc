@@ -12,9 +12,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
+#include <thread>
 
 #include "fixture.h"
 #include "symbols/resolve.h"
+#include "symbols/sandbox_helper.h"
 
 namespace karst::symbols {
 namespace {
@@ -149,6 +152,77 @@ TEST(Sandbox, HasNoDescriptorAndNoArenaOfTheCaller) {
   EXPECT_EQ(error_of([&] { return fcntl(fd, F_GETFD) >= 0; }, {.keep = {fd}}), 0);
   munmap(shared, 4096);
   close(fd);
+}
+
+TEST(Sandbox, AHelperHasNoMoreRights) {
+  TemporaryDirectory directory;
+  const auto path = directory.path() / "file";
+  write_file(path, "content");
+  SandboxOptions options{.helper = true};
+  if (geteuid() == 0) options.as = Credentials{65534, 65534};
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::all);
+  const auto answer = in_sandbox(options, [&](AnswerWriter& out) {
+    const auto call = [&] {
+      std::vector<std::uint64_t> seen;
+      seen.push_back(static_cast<std::uint64_t>(gettid()));
+      seen.push_back(getuid());
+      for (const auto& forbidden : std::vector<std::function<bool()>>{
+               [&] { return open(path.c_str(), O_RDWR) >= 0; },
+               [] { return socket(AF_INET, SOCK_STREAM, 0) >= 0; },
+               [] { return fork() >= 0; },
+           }) {
+        errno = 0;
+        seen.push_back(forbidden() ? 0 : static_cast<std::uint64_t>(errno));
+      }
+      return seen;
+    };
+    std::vector<std::uint64_t> first;
+    std::vector<std::uint64_t> second;
+    side_by_side([&] { first = call(); }, [&] { second = call(); });
+    for (const auto* seen : {&first, &second})
+      for (const std::uint64_t value : *seen) out.number(value);
+  });
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  AnswerReader in(*answer);
+  std::vector<std::uint64_t> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.push_back(in.number());
+    EXPECT_EQ(in.number(), options.as ? options.as->uid : getuid());
+    for (int call = 0; call < 3; ++call) EXPECT_EQ(in.number(), std::uint64_t{EPERM}) << thread << ", call " << call;
+  }
+  EXPECT_TRUE(in.is_whole());
+  EXPECT_EQ(threads[0] != threads[1], std::thread::hardware_concurrency() > 1);
+}
+
+TEST(Sandbox, WhatEitherHalfThrowsIsThrownWhenBothHaveEnded) {
+  for (const bool helper : {false, true}) {
+    const auto failure_of = [&](bool first, bool second) {
+      return failure({.helper = helper}, [=](AnswerWriter& out) {
+        int done = 0;
+        int others = 0;
+        const auto half = [](bool fails, int& count) {
+          for (int i = 0; i < 1000; ++i) ++count;
+          if (fails) throw std::bad_alloc();
+        };
+        for (int round = 0; round < 100; ++round) {
+          try {
+            side_by_side([&] { half(first && round == 50, done); }, [&] { half(second && round == 50, others); });
+          } catch (const std::bad_alloc&) {
+            if (round == 50 && (!helper || (done == 51'000 && others == 51'000))) throw;
+            throw std::runtime_error("too early");
+          }
+        }
+        if (done != 100'000 || others != 100'000) throw std::runtime_error("not all was done");
+        out.number(1);
+      });
+    };
+    EXPECT_EQ(failure_of(false, false), "");
+    EXPECT_EQ(failure_of(true, false), "there is no memory to read it");
+    EXPECT_EQ(failure_of(false, true), "there is no memory to read it");
+    EXPECT_EQ(failure_of(true, true), "there is no memory to read it");
+  }
+  EXPECT_NE(failure({.helper = true}, [](AnswerWriter&) { side_by_side([] {}, fault); }).find("signal 11"),
+            std::string::npos);
 }
 
 TEST(Sandbox, IsRefusedAndEndedWhenInterrupted) {
