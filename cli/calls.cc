@@ -1,6 +1,8 @@
 // karst calls: each call as a row.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <iterator>
@@ -33,6 +35,8 @@ struct Options {
   std::string format = "text";
   TextOptions text;
 };
+
+constexpr std::string_view kHead = "       begin    duration   call                  ";
 
 constexpr const char* kFooter = R"(Output: a row for each call, thread by thread in order of begin:
 
@@ -111,116 +115,169 @@ void each_call(const Input& input, const Output& output, Use&& use) {
 class ReadyNames {
  public:
   using Form = std::string (*)(std::string_view);
-  ReadyNames(const reader::Trace& trace, Form form) : trace_(trace), form_(form) {}
+  /// `end` stands behind each.
+  ReadyNames(const reader::Trace& trace, Form form, std::string_view end = {})
+      : trace_(trace), form_(form), end_(end) {}
 
   const std::string& of(const reader::Process& process, std::uint32_t id) {
     if (process_ != &process) names_.clear();
     process_ = &process;
     if (id >= names_.size()) names_.resize(id + std::size_t{1});  // ids have 23 bits
     std::string& name = names_[id];
-    if (name.empty()) name = form_(trace_.function(process, id).name);
+    if (name.empty()) name = form_(trace_.function(process, id).name).append(end_);
     return name;
   }
 
  private:
   const reader::Trace& trace_;
   Form form_;
+  std::string_view end_;
   const reader::Process* process_ = nullptr;
   std::vector<std::string> names_;  // by id
 };
 
-/// A line of columns. Twice as fast as fmt, which counts the columns that characters of any script take.
+/// A column's text. It is copied whole: a known size is a few stores.
+struct Cell {
+  static constexpr std::size_t kMost = 48;
+  char text[kMost];
+  std::size_t size = 0;
+
+  void end_at(const char* end) { size = static_cast<std::size_t>(end - text); }
+};
+static_assert(kMostDurationText + 2 <= Cell::kMost);
+
+/// A line of columns of ASCII. Twice as fast as fmt, which counts the columns that characters of any script take.
 class Line {
  public:
-  void clear() { end_ = text_; }
-  void right(std::string_view ascii, std::size_t width) {
-    pad(ascii.size(), width);
-    add(ascii);
+  static constexpr std::size_t kMost = 256;  // three columns, and what is written behind their ends
+
+  /// `to` has room for kMost characters.
+  explicit Line(char* to) : begin_(to), end_(to) {}
+  void right(const Cell& cell, std::size_t width) {
+    pad(cell.size, width);
+    add(cell);
   }
-  void left(std::string_view ascii, std::size_t width) {
-    add(ascii);
-    pad(ascii.size(), width);
+  /// `write` writes to what it is given, and returns the end.
+  template <typename Write>
+  void left(Write write, std::size_t width) {
+    char* const begin = end_;
+    end_ = write(begin);
+    pad(static_cast<std::size_t>(end_ - begin), width);
   }
-  void add(std::string_view ascii) {
-    std::memcpy(end_, ascii.data(), ascii.size());
-    end_ += ascii.size();
-  }
-  std::string_view text() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
+  void blanks(std::size_t count) { pad(0, count); }
+  std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
 
  private:
-  static constexpr std::size_t kMostBlanks = 24;
-
+  void add(const Cell& cell) {
+    std::memcpy(end_, cell.text, Cell::kMost);
+    end_ += cell.size;
+  }
   void pad(std::size_t used, std::size_t width) {
+    constexpr std::size_t kMostBlanks = 24;
     if (used >= width) return;
-    std::memset(end_, ' ', kMostBlanks);  // a known size is a few stores
+    std::memset(end_, ' ', kMostBlanks);
     end_ += width - used;
   }
 
-  char text_[160];  // three columns of at most 40 characters, and blanks
-  char* end_ = text_;
+  char* begin_;
+  char* end_;
 };
 
-/// A call as karst explain --call takes it: `10@3000ns`.
+/// A call as karst explain --call takes it: `10@3000ns`. A thread's calls come in order of their begins, so that the
+/// upper digits are mostly those of the call before.
 class CallPlaceText {
  public:
-  std::string_view of(const Row& row) {
-    if (thread_ != row.thread) begin_ = std::to_chars(text_, std::end(text_), row.thread->tid).ptr;
-    thread_ = row.thread;
-    char* at = begin_;
-    *at++ = '@';
-    at = std::to_chars(at, std::end(text_), row.begin_ns).ptr;
-    *at++ = 'n';
-    *at++ = 's';
-    return {text_, static_cast<std::size_t>(at - text_)};
+  static constexpr std::size_t kMost = Cell::kMost + 8;
+
+  /// To `to`, which has room for kMost characters; returns its end.
+  char* write(char* to, const Row& row) {
+    const std::uint64_t upper = row.begin_ns / kLower;
+    if (thread_ != row.thread || upper_ != upper) set_upper(*row.thread, upper);
+    std::memcpy(to, head_.text, Cell::kMost);
+    to += head_.size;
+    auto rest = static_cast<std::uint32_t>(row.begin_ns % kLower);
+    if (upper == 0) {
+      to = std::to_chars(to, to + kLowerDigits, rest).ptr;
+    } else {
+      for (std::size_t digit = kLowerDigits; digit != 0; rest /= 100) {
+        digit -= 2;
+        std::memcpy(to + digit, &kPairs[rest % 100 * 2], 2);
+      }
+      to += kLowerDigits;
+    }
+    *to++ = 'n';
+    *to++ = 's';
+    return to;
+  }
+  std::string text(const Row& row) {
+    char text[kMost];
+    return {text, write(text, row)};
   }
 
  private:
+  static constexpr std::uint64_t kLower = 1'000'000;
+  static constexpr std::size_t kLowerDigits = 6;
+  static constexpr std::array<char, 200> kPairs = [] {  // 00 to 99
+    std::array<char, 200> pairs{};
+    for (std::size_t n = 0; n < pairs.size(); ++n)
+      pairs[n] = static_cast<char>('0' + (n % 2 == 0 ? n / 20 : n / 2 % 10));
+    return pairs;
+  }();
+
+  void set_upper(const reader::Thread& thread, std::uint64_t upper) {
+    char* at = std::to_chars(head_.text, std::end(head_.text), thread.tid).ptr;
+    *at++ = '@';
+    if (upper != 0) at = std::to_chars(at, std::end(head_.text), upper).ptr;
+    head_.end_at(at);
+    thread_ = &thread;
+    upper_ = upper;
+  }
+
   const reader::Thread* thread_ = nullptr;
-  char text_[40];
-  char* begin_ = text_;  // of what comes behind the thread's id
+  std::uint64_t upper_ = 0;
+  Cell head_;  // the thread's id and the upper digits
 };
 
 /// Whether there was any call to print.
 bool print_text(const Input& input, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
-  Line line;
   CallPlaceText place;
-  ReadyNames names(input.trace, printable);
-  const auto print = [&](std::string_view begin, std::string_view duration, std::string_view call,
-                         std::string_view name) {
-    line.clear();
-    line.right(begin, 12);
-    line.add(" ");
-    line.right(duration, 12);
-    line.add("  ");
-    line.left(call, 20);
-    line.add("  ");
-    const std::string_view head = line.text();
-    if (width == 0) {
-      output.append(head);
-      output.append(name);
-    } else {
-      output.append(width > head.size() ? std::string(head) + fit_name(name, width - head.size())
-                                        : fit_text(head, width));
-    }
+  ReadyNames names(input.trace, printable, "\n");
+  const auto print = [&](std::string_view head, std::string_view name) {
+    output.append(width > head.size() ? std::string(head) + fit_name(name, width - head.size())
+                                      : fit_text(head, width));
     output.append('\n');
   };
+  Cell begin, duration;
+  char fitted[Line::kMost];
   bool any = false;
   each_call(input, output, [&](const Row& row) {
-    if (!any) print("begin", "duration ", "call", "function");
+    if (!any && width == 0) output.append(std::string(kHead).append("function\n"));
+    if (!any && width != 0) print(kHead, "function");
     any = true;
-    char begin[kMostDurationText], duration[kMostDurationText + 2];
-    const std::string_view begin_text(begin, static_cast<std::size_t>(write_duration(begin, row.begin_ns) - begin));
-    char* at = duration;
+    begin.end_at(write_duration(begin.text, row.begin_ns));
+    char* at = duration.text;
     if (row.open_begin) *at++ = '<';
     at = write_duration(at, row.duration_ns);
     *at++ = row.open_end ? '>' : ' ';
-    const std::string_view duration_text(duration, static_cast<std::size_t>(at - duration));
-    if (row.noted == nullptr)
-      print(begin_text, duration_text, place.of(row), names.of(*row.process, row.function));
-    else
-      print(begin_text, duration_text, place.of(row), printable(row.noted->called));
+    duration.end_at(at);
+    Line line(width == 0 ? output.room(Line::kMost) : fitted);
+    line.right(begin, 12);
+    line.blanks(1);
+    line.right(duration, 12);
+    line.blanks(2);
+    line.left([&](char* to) { return place.write(to, row); }, 20);
+    line.blanks(2);
+    std::string noted;
+    if (row.noted != nullptr) noted = printable(row.noted->called).append(1, '\n');
+    const std::string_view name = row.noted == nullptr ? names.of(*row.process, row.function) : noted;
+    if (width == 0) {
+      output.take(line.size());
+      output.append(name);
+    } else {
+      print({fitted, line.size()}, name.substr(0, name.size() - 1));
+    }
   });
   return any;
 }
@@ -244,7 +301,7 @@ void print_csv(const Input& input, Output& output) {
     if (thread != row.thread)
       thread_fields = fmt::format("{},{},{},", row.process->pid, row.thread->tid, csv_field(row.thread->name));
     thread = row.thread;
-    text(place.of(row));
+    text(place.text(row));
     text(names.of(*row.process, row.function));
     number(row.begin_ns);
     number(row.duration_ns);
@@ -271,7 +328,7 @@ void print_json(const Input& input, Output& output) {
   json.open('{').field("trace", input.trace.name()).key("calls").open('[');
   each_call(input, output, [&](const Row& row) {
     const Noted& noted = row.noted == nullptr ? nothing : *row.noted;
-    json.line().open('{').field("call", place.of(row)).field("function", name(row, row.function));
+    json.line().open('{').field("call", place.text(row)).field("function", name(row, row.function));
     json.field("begin_ns", row.begin_ns).field("duration_ns", row.duration_ns).field("open", row.open());
     json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
     json.field("caller", name(row, row.caller)).field("arguments", noted.arguments).field("returned", noted.returned);
