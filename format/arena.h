@@ -35,7 +35,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 7;
+inline constexpr std::uint32_t kArenaVersion = 8;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -159,23 +159,28 @@ enum ArenaFunctionFlag : std::uint32_t {
   kArenaFunctionKeep = 16,         ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 
+/// Two lines of the caches. The first one is the thread's, which writes to it at each block; of the second one others
+/// take its oldest blocks.
 struct ArenaThread {
   std::uint32_t tid;
   std::uint32_t state;  ///< ThreadLife
   std::uint64_t joined_ticks;
   std::uint64_t exited_ticks;
-  std::uint64_t overwritten_events;
   std::uint64_t lost_events;
-  std::uint32_t block_count;      ///< blocks that hold this thread's history
-  std::uint32_t kept_blocks;      ///< copies of its blocks that are kept (format/watch.h): nobody else gets the entry
-  char name[16];                  ///< as the kernel knows it; NUL-terminated unless 16 long
+  std::uint64_t begun_blocks;  ///< blocks that were given to this thread, by itself alone
+  std::uint32_t kept_blocks;   ///< copies of its blocks that are kept (format/watch.h): nobody else gets the entry
+  std::uint32_t floor_blocks;  ///< as much history it keeps (karst_thread_set_history); 0: as all threads
+  char name[16];               ///< as the kernel knows it; NUL-terminated unless 16 long
+
+  std::uint64_t overwritten_events;
+  std::uint64_t recycled_blocks;  ///< of those that were begun; the others hold the thread's history
   std::uint64_t oldest;           ///< block_key() of the thread's block to recycle first; its low half 0: there is none
   std::uint32_t given_name;       ///< in text: what the program calls the thread (karst_thread_set_name)
   std::uint32_t given_name_size;  ///< 0: it has not, or is changing it
   std::uint32_t given_name_space;  ///< bytes of text that are the entry's, for this name and later ones
-  std::uint32_t floor_blocks;      ///< as much history it keeps (karst_thread_set_history); 0: as all threads
-  std::uint8_t pad[40];
+  std::uint8_t pad[28];
 };
+static_assert(offsetof(ArenaThread, overwritten_events) == 64);
 static_assert(sizeof(ArenaThread) == 128);
 
 enum class ThreadLife : std::uint32_t { kFree = 0, kLive = 1, kExited = 2, kClaimed = 3 };

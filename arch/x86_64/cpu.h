@@ -39,7 +39,8 @@ inline bool exchange_two_locally(std::uint64_t* words, std::uint64_t expected, s
   return taken;
 }
 
-inline void increment_locally(std::uint64_t& word) { asm volatile("incq %0" : "+m"(word) : : "cc"); }
+inline void increment_locally(std::uint64_t& word) { asm volatile("incq %0" : "+m"(word) : : "cc", "memory"); }
+inline void decrement_locally(std::uint64_t& word) { asm volatile("decq %0" : "+m"(word) : : "cc", "memory"); }
 
 inline void copy_bytes(void* to, const void* from, std::size_t n) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");

@@ -18,8 +18,9 @@
 //
 // Calling conventions of their own (preserve_most, regcall, no_caller_saved_registers, -fipa-ra) make more registers
 // live at entries and returns, but never flags. So every hook preserves every register, and all of rflags but the six
-// arithmetic flags; no vector or x87 register is touched. karst_hook_keep_flags, for conditional tail calls,
-// preserves those as well. (test/runtime/register_contract_test.cc; what the compilers make: test/e2e/wrapper_flags.py)
+// arithmetic flags; no x87 register is touched, and vector registers are by empty_slot.S alone, which gives them back.
+// karst_hook_keep_flags, for conditional tail calls, preserves those flags as well.
+// (test/runtime/register_contract_test.cc; what the compilers make: test/e2e/wrapper_flags.py)
 #include "arch/x86_64/hook_macros.h"
 
 	.hidden	karst_record_by_tid

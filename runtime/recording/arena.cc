@@ -388,7 +388,7 @@ std::uint32_t Arena::claim_thread() {
   for (std::uint32_t n = 0; n < used; ++n) {
     const std::uint32_t i = (first + n) % used;
     ArenaThread& t = thread(i);
-    if (load(t.state) == static_cast<std::uint32_t>(ThreadLife::kExited) && load(t.block_count) == 0 &&
+    if (load(t.state) == static_cast<std::uint32_t>(ThreadLife::kExited) && history_blocks(t) == 0 &&
         load(t.kept_blocks) == 0 && claim(i, ThreadLife::kExited)) {
       store(s_next, i + 1);
       return i;

@@ -199,7 +199,17 @@ class Arena {
 /// The one arena of the process.
 extern Arena g_arena;
 
+/// Blocks that hold the thread's history. Any thread.
+inline std::uint64_t history_blocks(const format::ArenaThread& thread) {
+  // What is recycled was begun before.
+  const std::uint64_t recycled = __atomic_load_n(&thread.recycled_blocks, __ATOMIC_ACQUIRE);
+  const std::uint64_t begun = __atomic_load_n(&thread.begun_blocks, __ATOMIC_ACQUIRE);
+  return begun > recycled ? begun - recycled : 0;
+}
+
 extern "C" {
+/// One of the slots is 0 (arch/*/empty_slot.S). They begin at a multiple of 16 bytes. Signal-safe.
+__attribute__((visibility("hidden"))) bool karst_has_empty_slot(const format::Event* slots, std::uint32_t count);
 /// g_arena.functions(), for hooks.
 extern __attribute__((visibility("hidden"))) format::ArenaFunction* karst_functions;
 }

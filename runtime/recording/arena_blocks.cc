@@ -73,18 +73,8 @@ namespace {
 [[maybe_unused]] bool changes_hands(const BlockHeader& b) { return load(b.generation) % 2 != 0; }
 
 bool has_hole(const BlockHeader& b, std::uint32_t slots) {
-  // Run for every block that is left: four sums in place of an early exit, each step a compare and an add with carry.
-  const auto* events = reinterpret_cast<const Event*>(&b + 1);
-  std::uint64_t a0 = 0, a1 = 0, a2 = 0, a3 = 0;
-  std::uint32_t i = 0;
-  for (; i + 4 <= slots; i += 4) {
-    a0 += events[i] == 0;
-    a1 += events[i + 1] == 0;
-    a2 += events[i + 2] == 0;
-    a3 += events[i + 3] == 0;
-  }
-  for (; i < slots; ++i) a0 += events[i] == 0;
-  return (a0 | a1 | a2 | a3) != 0;
+  static_assert(sizeof(BlockHeader) % 16 == 0);
+  return karst_has_empty_slot(reinterpret_cast<const Event*>(&b + 1), slots);
 }
 
 }  // namespace
@@ -127,7 +117,7 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
   ArenaThread& owner = thread(thread_index);
   const bool living = load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive);
   const std::uint32_t own_floor = load(owner.floor_blocks);
-  if (living && load(owner.block_count) <= (own_floor > floor ? own_floor : floor)) return nullptr;
+  if (living && history_blocks(owner) <= (own_floor > floor ? own_floor : floor)) return nullptr;
 
   std::uint64_t oldest = load(owner.oldest);
   const auto oldest_index = static_cast<std::uint32_t>(oldest);
@@ -168,8 +158,8 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
   std::uint32_t count = kEventsPerBlock;
   while (count != 0 && events[count - 1] == 0) --count;
   __atomic_add_fetch(&owner.overwritten_events, count, __ATOMIC_RELAXED);
-  [[maybe_unused]] const std::uint32_t owned = __atomic_fetch_sub(&owner.block_count, 1, __ATOMIC_ACQ_REL);
-  KARST_ASSERT(owned != 0);
+  KARST_ASSERT(history_blocks(owner) != 0);
+  __atomic_add_fetch(&owner.recycled_blocks, 1, __ATOMIC_ACQ_REL);
   return &b;
 }
 

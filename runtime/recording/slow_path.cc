@@ -2,6 +2,7 @@
 // signal handler that comes in between goes the same way for itself, and a compare-and-exchange shows it.
 #include <sys/prctl.h>
 
+#include "arch/cpu.h"
 #include "format/note.h"
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
@@ -68,12 +69,12 @@ void next_block(ThreadState& state) {
   next->thread = state.thread;
   next->sequence = old != nullptr ? old->sequence + 1 : state.sequence;
   next->ticks = ticks;
-  __atomic_add_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+  arch::increment_locally(t.begun_blocks);
   note_block_begin(static_cast<std::uint32_t>(g_arena.key_of(*next)) - 1, state.thread, ticks);
   Arena::publish(*next);
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(next) + kBlockHeaderSize;
   if (!take_block_words(state, before, begin_before, first, ticks << KARST_EVENT_TICK_SHIFT)) {
-    __atomic_sub_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+    arch::decrement_locally(t.begun_blocks);
     Arena::give_back(*next);  // a handler was faster
     return;
   }

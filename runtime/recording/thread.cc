@@ -128,14 +128,15 @@ ThreadState* new_thread(std::uint32_t tid) {
   const std::uint32_t index = g_arena.claim_thread();
   if (index == Arena::kNoThread) return nullptr;
   ArenaThread& t = g_arena.thread(index);
-  KARST_ASSERT(is_in_life(t, ThreadLife::kClaimed) && load(t.block_count) == 0);
+  KARST_ASSERT(is_in_life(t, ThreadLife::kClaimed) && history_blocks(t) == 0);
   t.tid = tid;
   t.joined_ticks = event_time();
   t.exited_ticks = 0;
   __atomic_add_fetch(&g_arena.header().overwritten_events, t.overwritten_events, __ATOMIC_RELAXED);
   t.overwritten_events = 0;
   t.lost_events = 0;
-  t.block_count = 0;
+  t.begun_blocks = 0;
+  t.recycled_blocks = 0;
   t.oldest = 0;
   t.given_name_size = 0;
   t.floor_blocks = 0;

@@ -61,7 +61,7 @@ class ArenaTest : public testing::Test {
   void give(BlockHeader& b, std::uint32_t thread, std::uint64_t sequence) {
     b.thread = thread;
     b.sequence = sequence;
-    __atomic_add_fetch(&arena.thread(thread).block_count, 1, __ATOMIC_ACQ_REL);
+    __atomic_add_fetch(&arena.thread(thread).begun_blocks, 1, __ATOMIC_ACQ_REL);
     Arena::publish(b);
     arena.append(thread, last[thread], b);
     last[thread] = arena.key_of(b);
@@ -150,6 +150,25 @@ TEST_F(ArenaTest, BlockGivenBackIsFreshAgain) {
   EXPECT_TRUE(taken.contains(b));
 }
 
+TEST(EmptySlot, IsFoundWhereverItIs) {
+  alignas(16) Event slots[kEventsPerBlock + 1];
+  // Halves that are 0 are no empty slot: an event has a function, and may have no ticks.
+  const auto fill = [&] {
+    for (std::uint32_t i = 0; i <= kEventsPerBlock; ++i)
+      slots[i] = make_event(i % 3 == 0 ? 0 : i * 0x100000001ULL, i % 2 != 0, i % 5 == 0 ? kMaxFunctionId : 1);
+  };
+  for (std::uint32_t count = 0; count <= kEventsPerBlock; count += count < 40 || count > 490 ? 1 : 7) {
+    fill();
+    slots[count] = 0;  // behind them
+    EXPECT_FALSE(karst_has_empty_slot(slots, count)) << count;
+    for (std::uint32_t at = 0; at < count; at += count < 40 ? 1 : 5) {
+      fill();
+      slots[at] = 0;
+      EXPECT_TRUE(karst_has_empty_slot(slots, count)) << at << " of " << count;
+    }
+  }
+}
+
 TEST_F(ArenaTest, FullMemoryRecyclesTheOldestBlockAndCountsItsEvents) {
   const std::uint32_t thread = join();
   const BlockHeader* oldest = record(thread, 0, 77);
@@ -158,7 +177,7 @@ TEST_F(ArenaTest, FullMemoryRecyclesTheOldestBlockAndCountsItsEvents) {
   EXPECT_EQ(take(), oldest);
   EXPECT_GT(oldest->generation, generation);
   EXPECT_EQ(arena.thread(thread).overwritten_events, 77U);
-  EXPECT_EQ(arena.thread(thread).block_count, kBlocks - 1);
+  EXPECT_EQ(history_blocks(arena.thread(thread)), kBlocks - 1);
   EXPECT_EQ(*reinterpret_cast<const Event*>(oldest + 1), 0U);
 }
 
@@ -168,9 +187,9 @@ TEST_F(ArenaTest, QuietLivingThreadKeepsItsFloorOfHistory) {
   const BlockHeader* kept = record(quiet, 0, 3);
   for (std::uint64_t i = 0; i < 5 * kBlocks; ++i) ASSERT_NE(record(busy, i), nullptr);
   EXPECT_EQ(kept->thread, quiet);
-  EXPECT_EQ(arena.thread(quiet).block_count, 1U);
+  EXPECT_EQ(history_blocks(arena.thread(quiet)), 1U);
   EXPECT_EQ(arena.thread(quiet).overwritten_events, 0U);
-  EXPECT_EQ(arena.thread(busy).block_count, kBlocks - 1);
+  EXPECT_EQ(history_blocks(arena.thread(busy)), kBlocks - 1);
 }
 
 TEST_F(ArenaTest, HistoryOfExitedThreadsHasNoFloor) {
@@ -180,7 +199,7 @@ TEST_F(ArenaTest, HistoryOfExitedThreadsHasNoFloor) {
   arena.thread(gone).state = static_cast<std::uint32_t>(ThreadLife::kExited);
   arena.header().live_threads -= 1;
   for (std::uint64_t i = 0; i < 2 * kBlocks; ++i) ASSERT_NE(record(busy, i), nullptr);
-  EXPECT_EQ(arena.thread(gone).block_count, 0U);
+  EXPECT_EQ(history_blocks(arena.thread(gone)), 0U);
   EXPECT_EQ(arena.thread(gone).overwritten_events, 3U);
 }
 
@@ -200,7 +219,7 @@ TEST_F(ArenaTest, HandlerThatInterruptsTheStepToTheNextBlockRecyclesItsOwn) {
   BlockHeader* step = take();  // published and in use, but not appended yet
   step->thread = thread;
   step->sequence = 1;
-  arena.thread(thread).block_count += 1;
+  arena.thread(thread).begun_blocks += 1;
   Arena::publish(*step);
   last[thread] = arena.key_of(*step);
   for (std::uint64_t i = 2; i < 5 * kBlocks; ++i) {
@@ -226,9 +245,9 @@ TEST_F(ArenaTest, EntriesOfThreadsAreReusedOnlyWhenTheirHistoryIsGone) {
   }
   EXPECT_EQ(arena.claim_thread(), Arena::kNoThread);
   arena.thread(7).state = static_cast<std::uint32_t>(ThreadLife::kExited);
-  arena.thread(7).block_count = 1;
+  arena.thread(7).begun_blocks = 1;
   EXPECT_EQ(arena.claim_thread(), Arena::kNoThread);
-  arena.thread(7).block_count = 0;
+  arena.thread(7).begun_blocks = arena.thread(7).recycled_blocks;
   EXPECT_EQ(arena.claim_thread(), 7U);
 }
 
@@ -258,7 +277,7 @@ TEST_F(ArenaTest, NoBlockHasTwoOwners) {
   EXPECT_EQ(collisions.load(), 0U);
   EXPECT_GT(taken.load(), 1000U);
   std::uint32_t blocks = 0;
-  for (std::uint32_t t = 0; t < kThreads; ++t) blocks += arena.thread(t).block_count;
+  for (std::uint32_t t = 0; t < kThreads; ++t) blocks += history_blocks(arena.thread(t));
   EXPECT_EQ(blocks, kBlocks);
 }
 
@@ -290,7 +309,7 @@ TEST(ArenaOfManyThreads, HandMeetsFewBlocksThatItCannotTake) {
         }
         b->thread = t;
         b->sequence = i;
-        __atomic_add_fetch(&arena.thread(t).block_count, 1, __ATOMIC_ACQ_REL);
+        __atomic_add_fetch(&arena.thread(t).begun_blocks, 1, __ATOMIC_ACQ_REL);
         Arena::publish(*b);
         arena.append(t, last, *b);
         last = arena.key_of(*b);
@@ -315,8 +334,8 @@ TEST(ArenaOfManyThreads, HandMeetsFewBlocksThatItCannotTake) {
   }
   std::uint32_t blocks = 0;
   for (std::uint32_t t = 0; t < kThreads; ++t) {
-    blocks += arena.thread(t).block_count;
-    EXPECT_EQ(kept[t].size(), arena.thread(t).block_count);
+    blocks += history_blocks(arena.thread(t));
+    EXPECT_EQ(kept[t].size(), history_blocks(arena.thread(t)));
     EXPECT_EQ(*kept[t].rbegin(), kTakes - 1);
     EXPECT_EQ(*kept[t].rbegin() - *kept[t].begin() + 1, kept[t].size());
   }

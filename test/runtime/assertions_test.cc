@@ -38,7 +38,7 @@ struct Own {
     BlockHeader& b = take();
     b.thread = thread;
     b.sequence = sequence;
-    __atomic_add_fetch(&arena.thread(thread).block_count, 1, __ATOMIC_ACQ_REL);
+    __atomic_add_fetch(&arena.thread(thread).begun_blocks, 1, __ATOMIC_ACQ_REL);
     Arena::publish(b);
     arena.append(thread, last, b);
     last = arena.key_of(b);
@@ -91,7 +91,7 @@ void recycle_what_nobody_has() {
   Own own;
   const std::uint32_t thread = own.arena.claim_thread();
   for (std::uint64_t n = 0; n < Own::kBlocks; ++n) own.record(thread, n);
-  own.arena.thread(thread).block_count = 0;
+  own.arena.thread(thread).begun_blocks = own.arena.thread(thread).recycled_blocks;
   own.take();
 }
 void put_into_a_used_slot() {
