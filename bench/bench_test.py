@@ -22,12 +22,12 @@ import ways_out  # noqa: E402
 
 class Judging(unittest.TestCase):
     def test_on_is_held_against_the_floor(self):
-        self.assertTrue(calls.judge("karst on", 20.9, floor=19.0, plain=1.0)[1])
-        self.assertFalse(calls.judge("karst on", 21.0, floor=19.0, plain=1.0)[1])
+        self.assertTrue(calls.judge("karst on", 20.7, floor=20.0, plain=1.0)[1])
+        self.assertFalse(calls.judge("karst on", 20.9, floor=20.0, plain=1.0)[1])
 
     def test_off_is_held_against_the_uninstrumented_program(self):
-        self.assertTrue(calls.judge("karst off", 1.29, floor=19.0, plain=1.0)[1])
-        self.assertFalse(calls.judge("karst off", 1.4, floor=19.0, plain=1.0)[1])
+        self.assertTrue(calls.judge("karst off", 1.14, floor=19.0, plain=1.0)[1])
+        self.assertFalse(calls.judge("karst off", 1.2, floor=19.0, plain=1.0)[1])
 
     def test_ways_out_are_held_against_the_plain_program(self):
         self.assertTrue(ways_out.judge(2.9, 3.0)[1])

@@ -1,7 +1,11 @@
-"""Nanoseconds per call pair: a leaf call and recursive fib, on one thread and on two."""
+"""Nanoseconds per call pair: a leaf call and recursive fib, on one thread and on two, and with a busy neighbour."""
 
+import contextlib
+import os
 import re
 import shutil
+import subprocess
+import sys
 
 import measure
 from measure import FIXTURES, WORK, BenchError, Row, interleaved, karst_tool, median, run_child
@@ -11,7 +15,10 @@ WORKLOADS = [("leaf", 1), ("fib", 1), ("leaf", 2), ("fib", 2)]
 # An event takes 8 bytes and the default memory is 64 MiB, so that many pairs on each thread fill it: what is timed
 # afterwards is the steady state in which old blocks are recycled.
 KARST_WARMUP = 5_000_000
-ON_RATIO, OFF_EXTRA_NS = 1.10, 0.3
+ON_RATIO, OFF_EXTRA_NS = 1.04, 0.15
+NEIGHBOUR_RATIO = 1.10  # with a busy CPU beside the program's
+CHEAPEST_RATIO = 1.03   # of the hook that keeps no promise (fixtures/cheapest_hook.S)
+CHEAPEST = "the cheapest hook, unsafe"
 
 
 def parse_ns(output):
@@ -42,6 +49,9 @@ def own_variants(scratch):
     floor = floor_program()
     traced = program("karst", str(karst_tool("karst-gcc")))
 
+    cheapest = program("cheapest", "gcc", ["-pg", "-mfentry", "-minstrument-return=call"],
+                       [FIXTURES / "cheapest_hook.S"])
+
     def karst_off(work, threads):
         run = measure.karst_run(scratch, ["--off"], [traced, *arguments(work, threads, 40_000_000, 1_000_000)], 0)
         return parse_ns(run.output)
@@ -54,6 +64,8 @@ def own_variants(scratch):
 
     return {
         "floor": lambda work, threads: parse_ns(run_child([floor, threads, 5_000_000, 500_000]).output),
+        CHEAPEST: lambda work, threads: parse_ns(
+            run_child([cheapest, *arguments(work, threads, 5_000_000, 500_000)], cwd=scratch).output),
         "not instrumented": lambda work, threads: parse_ns(
             run_child([plain, *arguments(work, threads, 40_000_000, 1_000_000)]).output),
         "karst without libkarst": lambda work, threads: parse_ns(
@@ -146,6 +158,46 @@ def judge(name, value, floor, plain):
     return "", None
 
 
+@contextlib.contextmanager
+def busy_neighbours():
+    """All CPUs but the first one have something to do, and the bench's children have the first one."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise BenchError("there is one CPU, so no neighbour")
+    spin = "import os\nos.sched_setaffinity(0, {%d})\nwhile True: pass"
+    spinning = [subprocess.Popen([sys.executable, "-c", spin % cpu]) for cpu in cpus[1:]]
+    try:
+        os.sched_setaffinity(0, {cpus[0]})
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+        for child in spinning:
+            child.kill()
+            child.wait()
+
+
+def bench_beside_neighbour(variants, rounds, notes):
+    rows = []
+    for work in ("leaf", "fib"):
+        title = f"{work}, 1 thread, the other CPUs are busy"
+        runs = {name: (lambda run=variants[name]: run(work, 1)) for name in ("floor", CHEAPEST, "karst on")}
+        try:
+            with busy_neighbours():
+                samples, failures = interleaved(runs, rounds, f"calls: {title}")
+        except BenchError as error:
+            notes.append(f"calls, a busy neighbour: {error}")
+            return rows
+        notes += [f"{title}: {name} failed: {why}" for name, why in failures.items()]
+        floor = median(samples["floor"]) if "floor" in samples else None
+        for name, values in samples.items():
+            row = Row(f"call pair: {title}", name, median(values), "ns", median(values) / floor if floor else None,
+                      "floor")
+            if name == "karst on" and floor:
+                row.target, row.met = f"<= {NEIGHBOUR_RATIO:.2f} x floor", row.ratio <= NEIGHBOUR_RATIO
+            rows.append(row)
+    return rows
+
+
 def bench_calls(rounds, peers, scratch, notes):
     variants = own_variants(scratch)
     if peers:
@@ -163,4 +215,8 @@ def bench_calls(rounds, peers, scratch, notes):
             value = median(values)
             target, met = judge(name, value, floor, plain)
             rows.append(Row(f"call pair: {title}", name, value, "ns", value / floor, "floor", target, met))
-    return rows
+        if CHEAPEST in samples and "karst on" in samples:
+            ratio = median(samples["karst on"]) / median(samples[CHEAPEST])
+            rows.append(Row(f"call pair: {title}", "karst on, of the cheapest hook", ratio, "x",
+                            target=f"<= {CHEAPEST_RATIO:.2f} x", met=ratio <= CHEAPEST_RATIO))
+    return rows + bench_beside_neighbour(variants, rounds, notes)

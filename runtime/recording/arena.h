@@ -167,6 +167,7 @@ class Arena {
   bool reserve_blocks(std::uint32_t up_to);
   static void note_holes(format::BlockHeader& block, std::uintptr_t cursor);
   format::BlockHeader* claim_next();
+  void look_ahead(std::uint32_t index, std::uint32_t capacity);
   format::BlockHeader* claim_block(std::uint32_t index, std::uint32_t floor);
   format::BlockHeader* pop_spare(std::uint64_t& spare);
   void pass_by(format::ArenaThread& owner, std::uint64_t oldest);

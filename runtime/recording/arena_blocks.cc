@@ -163,6 +163,15 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
   return &b;
 }
 
+/// What the claims after this one look at, as a thread makes several: the header, and the last events.
+void Arena::look_ahead(std::uint32_t index, std::uint32_t capacity) {
+  constexpr std::uint32_t kClaims = 2;  // a claim takes half as long as memory does
+  const std::uint32_t later = index + kClaims;
+  const auto* begin = reinterpret_cast<const char*>(block(later < capacity ? later : later % capacity));
+  __builtin_prefetch(begin, 1);
+  __builtin_prefetch(begin + kBlockSize - 64, 1);
+}
+
 BlockHeader* Arena::claim_next() {
   ArenaHeader& h = header();
   for (std::uint64_t tries = 0;; ++tries) {
@@ -179,6 +188,7 @@ BlockHeader* Arena::claim_next() {
       }
       continue;
     }
+    look_ahead(index, capacity);
     BlockHeader* b = claim_block(index, history_floor(capacity, load(h.live_threads)));
     if (b != nullptr) return b;
   }
