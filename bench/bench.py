@@ -25,6 +25,7 @@ import moments  # noqa: E402
 import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
+import sizes  # noqa: E402
 import states  # noqa: E402
 import sampling  # noqa: E402
 import system  # noqa: E402
@@ -38,7 +39,7 @@ from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
             "corrected", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "wrappers",
-            "viewer")
+            "sizes", "viewer")
 
 
 def parse_arguments():
@@ -115,6 +116,7 @@ def main():
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "answers": lambda: answers.bench_answers(rounds, options, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
+        "sizes": lambda: sizes.bench_sizes(scratch, notes),
         "viewer": lambda: viewer.bench_viewer(options.quick, scratch, notes),
     }
     failed = False

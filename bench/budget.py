@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 import measure
-from lua_source import lua_source
 from measure import ROOT, WORK, BenchError, Row, compile_program, interleaved, karst_tool, median, run_child
-from programs import leveldb_program
+from programs import leveldb_program, lua_program
 from sqlite_source import sqlite_source
 
 BUDGET = "5%"
@@ -37,17 +36,11 @@ COMMIT;
 """
 
 
-def lua(name, compiler):
-    source = lua_source()
-    files = sorted(path for path in source.glob("*.c") if path.name != "luac.c")
-    return compile_program(WORK / "lua" / name, [compiler, "-O2", "-g", "-DLUA_USE_POSIX", *files, "-lm"], files)
-
-
-def sqlite(name, compiler):
+def sqlite(name, compiler, *flags):
     source = sqlite_source()
     files = [source / "sqlite3.c", source / "shell.c"]
-    return compile_program(WORK / "sqlite" / name, [compiler, "-O2", "-g", "-DSQLITE_OMIT_LOAD_EXTENSION", "-I", source,
-                                                    *files, "-lm", "-lpthread"], files)
+    return compile_program(WORK / "sqlite" / name, [compiler, "-O2", "-g", *flags, "-DSQLITE_OMIT_LOAD_EXTENSION",
+                                                    "-I", source, *files, "-lm", "-lpthread"], files)
 
 
 def written(scratch, name, text):
@@ -63,7 +56,7 @@ def workloads(quick, scratch):
     fib = [written(scratch, f"fib-{i}.lua", FIB % size) for i, size in enumerate([(2, 27) if quick else (10, 32), (1, 24)])]
     rows = [written(scratch, f"rows-{i}.sql", ROWS % n) for i, n in enumerate([100_000 if quick else 1_000_000, 20_000])]
     return [
-        ("Lua 5.4, fib(32)", lua, ("gcc", "karst-gcc"), [fib[0]], [fib[1]]),
+        ("Lua 5.4, fib(32)", lua_program, ("gcc", "karst-gcc"), [fib[0]], [fib[1]]),
         ("SQLite, a million rows", sqlite, ("gcc", "karst-gcc"), [":memory:", f".read {rows[0]}"],
          [":memory:", f".read {rows[1]}"]),
         ("LevelDB, 4 writers", leveldb_program, ("g++", "karst-g++"), ["--threads", "4", "--batches", batches[0]],

@@ -12,6 +12,7 @@ BIN = BUILD / "bin"
 
 COMPILE_TARGET_MS = 5.0
 LINK_TARGET_MS = 20.0
+COMPILE_TARGET_PERCENT = 1.0
 SOURCE = "#include <stdio.h>\n#include <stdlib.h>\n" + "".join(
     f"int f{i}(int x) {{ return x < {i} ? x : printf(\"%d\", x); }}\n" for i in range(20)) + "int main(void) { return 0; }\n"
 
@@ -52,4 +53,20 @@ def bench_wrapper_cost(rounds, scratch, notes):
             cost, base = added(plain + arguments, own + arguments, directory, repeats)
             rows.append(Row("wrappers", f"{wrapper}, {name}", cost, "ms added", target=f"< {target:g} ms",
                             met=cost < target, note=f"plain {base:.0f} ms"))
-    return rows
+    return rows + compiling_leveldb(rounds, directory, notes)
+
+
+def compiling_leveldb(rounds, directory, notes):
+    """Its largest source, as examples/leveldb/build compiles it."""
+    deps = BUILD / "third_party/leveldb/node_modules/classic-level/deps"
+    found = sorted(deps.glob("leveldb/leveldb-*/db/db_impl.cc"))
+    if not found:
+        notes.append("LevelDB's sources are not there: script/setup")
+        return []
+    leveldb = found[0].parent.parent
+    arguments = ["-O2", "-g", "-std=c++17", "-DLEVELDB_PLATFORM_POSIX=1", "-DOS_LINUX=1", "-DNDEBUG", f"-I{leveldb}",
+                 f"-I{leveldb}/include", "-c", str(found[0]), "-o", "db_impl.o"]
+    cost, base = added(["g++", *arguments], [str(BIN / "karst-g++"), *arguments], directory, 2 * rounds + 1)
+    return [Row("wrappers", "karst-g++, compile LevelDB's db_impl.cc", 100 * cost / base, "% added",
+                target=f"<= {COMPILE_TARGET_PERCENT:g}%", met=cost <= base * COMPILE_TARGET_PERCENT / 100,
+                note=f"plain {base:.0f} ms")]
