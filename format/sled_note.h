@@ -5,8 +5,8 @@
 // self-relative (address of the field plus its value), so nothing needs relocating at load time. A module may have any
 // mixture of the three:
 //
-// karst_sleds     of gcc: one record a sled, a function's entry first and its exits behind it. Written by
-//                 toolchain/asm_filter.cc.
+// karst_sleds     of gcc: one record a sled, a function's entry first and its exits behind it; records of 2 to 8
+//                 bytes, below. Written by toolchain/asm_filter.cc.
 // xray_instr_map  of clang's -fxray-instrument: its own table of 32-byte records, version 2.
 // KARST_NOTE_FINSTRUMENT   code made with -finstrument-functions: calls of __cyg_profile_func_enter and _exit. The
 //                 module is to be linked with module.S assembled with -DKARST_FINSTRUMENT; if the code is clang's,
@@ -27,7 +27,7 @@
 #define KARST_NOTE_TYPE_RUNTIME 2
 #define KARST_NOTE_VERSION 2
 /// The runtime's own version for modules, in SledNote::runtime and in libkarst's note; see there.
-#define KARST_RUNTIME_VERSION 2
+#define KARST_RUNTIME_VERSION 3
 
 #define KARST_NOTE_FINSTRUMENT 1
 #define KARST_NOTE_NO_CLEANUPS 2
@@ -38,6 +38,11 @@
 #define KARST_SLED_COLD 3
 #define KARST_SLED_KIND_MASK 0xff
 #define KARST_SLED_ALWAYS 0x100
+
+// Of karst_sleds' units of 2 bytes.
+#define KARST_SLED_UNIT_NEAR 1
+#define KARST_SLED_UNIT_TAIL_CALL 0x8000
+#define KARST_SLED_UNIT_FAR 1
 
 #ifndef __ASSEMBLER__
 #include <cstddef>
@@ -72,12 +77,38 @@ enum class SledKind : std::uint32_t {
   kCold = KARST_SLED_COLD,           ///< no sled: where the function's part in another section begins (its FDE's start)
 };
 
-/// A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) until it is patched with a 5-byte call.
+/// A record of karst_sleds, decoded. A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) at an even address until it is
+/// patched with a 5-byte call. In the table it takes one of these, in units of 2 bytes, little-endian:
+///
+///   an entry     its distance from this field, 4 bytes: even, as both are
+///   an exit      KARST_SLED_UNIT_NEAR, its distance from its function's entry, even and below 32 KiB, and
+///                KARST_SLED_UNIT_TAIL_CALL for a tail call's
+///   any          KARST_SLED_UNIT_FAR; SledKind, or-ed with KARST_SLED_ALWAYS for an entry that is always to be
+///                traced; the distance from this field, 4 bytes
 struct SledRecord {
-  std::int32_t address;
-  std::uint32_t kind;  ///< SledKind; of an entry, or-ed with KARST_SLED_ALWAYS if the source asks to trace it always
+  std::uint32_t units;  ///< that it takes; 0: there is no whole record
+  std::uint32_t kind;   ///< as the table has it
+  std::uint64_t address;
 };
-static_assert(sizeof(SledRecord) == 8);
+
+/// The record at the beginning of `units`, which stand at `at`; `left` of them there are. `entry`: the address of the
+/// entry before it, 0 if there was none.
+constexpr SledRecord decode_sled(const std::uint16_t* units, std::uint64_t left, std::uint64_t at,
+                                 std::uint64_t entry) {
+  const auto distant = [&](std::uint32_t first) {
+    const std::uint32_t distance = units[first] | static_cast<std::uint32_t>(units[first + 1]) << 16;
+    const auto wide = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(distance)});
+    return at + first * sizeof *units + wide;
+  };
+  if (left == 0) return {};
+  const std::uint32_t first = units[0];
+  if (first % 2 == 0) return left < 2 ? SledRecord{} : SledRecord{2, KARST_SLED_ENTRY, distant(0)};
+  if (first == KARST_SLED_UNIT_FAR) return left < 4 ? SledRecord{} : SledRecord{4, units[1], distant(2)};
+  const bool is_tail_call = (first & KARST_SLED_UNIT_TAIL_CALL) != 0;
+  const std::uint32_t distance = first & ~std::uint32_t{KARST_SLED_UNIT_TAIL_CALL | KARST_SLED_UNIT_NEAR};
+  return {entry == 0 ? 0U : 1U, is_tail_call ? KARST_SLED_TAIL_CALL : std::uint32_t{KARST_SLED_RETURN},
+          entry + distance};
+}
 
 /// LLVM's (llvm/docs/XRay.rst): a sled has 11 bytes, `jmp` over nine bytes of NOP at an entry and in front of a tail
 /// call, `ret` and ten bytes of NOP at an exit.

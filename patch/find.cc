@@ -43,18 +43,28 @@ std::vector<ProbeEntry> wanted_probes(const ElfImage& image, const std::vector<P
 
 /// The sleds that compilers put into the file (format/sled_note.h): gcc's have 5 bytes, clang's 11.
 std::vector<Range> sleds_of(const ElfImage& image) {
+  constexpr std::uint64_t kGccs = 5;
+  constexpr std::uint64_t kClangs = 11;
   std::vector<Range> sleds;
-  const auto add = [&](const char* section, auto record, std::uint64_t size) {
-    const auto bytes = image.contents(section);
-    std::uint64_t at = image.section_address(section);
-    for (std::size_t i = 0; i + sizeof record <= bytes.size(); i += sizeof record, at += sizeof record) {
-      std::memcpy(&record, bytes.data() + i, sizeof record);
-      const std::uint64_t begin = at + static_cast<std::uint64_t>(std::int64_t{record.address});
-      sleds.push_back({begin, begin + size});
-    }
-  };
-  add("karst_sleds", format::SledRecord{}, 5);
-  add("xray_instr_map", format::XRayRecord{}, 11);
+  const auto table = image.contents("karst_sleds");
+  std::vector<std::uint16_t> units(table.size() / sizeof(std::uint16_t));
+  std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
+  const std::uint64_t begin = image.section_address("karst_sleds");
+  for (std::uint64_t i = 0, entry = 0; i < units.size();) {
+    const format::SledRecord r = format::decode_sled(&units[i], units.size() - i, begin + i * sizeof units[0], entry);
+    if (r.units == 0) break;
+    if ((r.kind & KARST_SLED_KIND_MASK) == KARST_SLED_ENTRY) entry = r.address;
+    sleds.push_back({r.address, r.address + kGccs});
+    i += r.units;
+  }
+  const auto map = image.contents("xray_instr_map");
+  std::uint64_t at = image.section_address("xray_instr_map");
+  format::XRayRecord record;
+  for (std::size_t i = 0; i + sizeof record <= map.size(); i += sizeof record, at += sizeof record) {
+    std::memcpy(&record, map.data() + i, sizeof record);
+    const std::uint64_t sled = at + static_cast<std::uint64_t>(record.address);
+    sleds.push_back({sled, sled + kClangs});
+  }
   return sleds;
 }
 

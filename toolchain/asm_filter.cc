@@ -98,11 +98,96 @@ SledKind exit_kind(Lines lines) {
 
 /// `?` puts the record into the group of the section that the sled lies in, if any: the assembler alone knows which
 /// that is, whatever inline assembly and macros did.
-void append_record(std::string& out, SledKind kind, bool always = false) {
-  out += "\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t4\n\t.long\t1b - ., ";
-  out += std::to_string(static_cast<unsigned>(kind) | (always ? unsigned{KARST_SLED_ALWAYS} : 0U));
-  out += "\n\t.popsection\n";
+void append_record(std::string& out, const std::string& record) {
+  out += "\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t2\n";
+  out += record;
+  out += "\t.popsection\n";
 }
+
+constexpr const char* kDistance = "\t.long\t1b - .\n";
+
+/// Of any kind, anywhere.
+void append_far(std::string& out, SledKind kind, bool always = false) {
+  const unsigned word = static_cast<unsigned>(kind) | (always ? unsigned{KARST_SLED_ALWAYS} : 0U);
+  append_record(out,
+                "\t.short\t" + std::to_string(KARST_SLED_UNIT_FAR) + ", " + std::to_string(word) + "\n" + kDistance);
+}
+
+std::string near_bits(SledKind kind) {
+  constexpr int kNear = KARST_SLED_UNIT_NEAR;
+  return std::to_string(kind == SledKind::kTailCall ? KARST_SLED_UNIT_TAIL_CALL | kNear : kNear);
+}
+
+/// Whether a function's exit is sure to lie in the section of its entry and less than 32 KiB behind it. The assembler
+/// refuses distances that do not fit, so what is not sure is far.
+class Nearness {
+ public:
+  /// The function's entry is here, by this label's number.
+  void begin(std::uint64_t label) {
+    label_ = label;
+    bytes_ = 0;
+    entry_section_ = section_;
+  }
+  /// It goes on somewhere else, or by text that does not tell.
+  void end() { bytes_ = kMost; }
+  void see(std::string_view line) {
+    if (line == "#APP") end();
+    if (line.empty() || line.front() == '#') return;
+    if (line.back() == ':' && line.find_first_of(" \t") == std::string_view::npos) return;
+    if (line.front() != '.')
+      bytes_ += kInstruction;
+    else if (!is_section(line) && section_ == entry_section_)
+      see_directive(line);
+  }
+  bool is_near() const { return bytes_ < kMost && section_ == entry_section_; }
+  std::string entry() const { return ".Lkarst" + std::to_string(label_); }
+
+ private:
+  static constexpr std::uint64_t kMost = 0x7000;
+  static constexpr std::uint64_t kInstruction = 15;  // bytes at most
+
+  bool is_section(std::string_view line) {
+    for (const std::string_view name : {".text", ".data", ".bss"})
+      if (is_directive(line, name)) {
+        section_ = line;
+        return true;
+      }
+    if (is_directive(line, ".section")) {
+      section_ = trim(line.substr(8));
+      section_ = trim(section_.substr(0, section_.find(',')));
+      return true;
+    }
+    for (const std::string_view name : {".pushsection", ".popsection", ".previous", ".subsection"})
+      if (is_directive(line, name)) end();
+    return false;
+  }
+  /// Those of gcc's that take no room in code, or little.
+  void see_directive(std::string_view line) {
+    constexpr std::string_view kEmpty[] = {".loc",  ".type",  ".size", ".globl", ".weak",
+                                           ".file", ".ident", ".set",  ".local", ".hidden"};
+    if (line.starts_with(".cfi_")) return;
+    for (const std::string_view name : kEmpty)
+      if (is_directive(line, name)) return;
+    constexpr std::size_t kBytesInLine = 16;
+    if (is_directive(line, ".p2align") && is_usual(trim(line.substr(8))))
+      bytes_ += kAlignment;
+    else if (is_directive(line, ".byte") && line.size() < kBytesInLine * 4)
+      bytes_ += kBytesInLine * 2;
+    else
+      end();
+  }
+  static constexpr std::uint64_t kAlignment = 64;
+  static bool is_usual(std::string_view operands) {
+    constexpr std::string_view kDigits = "0123456";  // up to kAlignment bytes
+    return !operands.empty() && kDigits.find(operands[0]) != std::string_view::npos &&
+           (operands.size() == 1 || operands[1] == ',');
+  }
+
+  std::uint64_t label_ = 0;
+  std::uint64_t bytes_ = kMost;
+  std::string_view section_ = ".text";
+  std::string_view entry_section_;
+};
 
 constexpr std::string_view kEntryTable = "__mcount_loc";
 constexpr std::string_view kAlwaysTable = "karst_always_loc";
@@ -148,14 +233,17 @@ std::string filter_assembly(std::string_view source) {
   std::string out;
   out.reserve(source.size() + source.size() / 8);
   FunctionTracker function;
+  Nearness nearness;
+  std::uint64_t entries = 0;
   Lines lines(source);
   while (!lines.done()) {
     const std::string_view raw = lines.next();
     const std::string_view line = bare(raw);
     if (int count = entry_call_lines(line, lines); count != 0) {
       while (--count != 0) lines.next();
+      nearness.begin(++entries);
       out += kAlign;
-      out += "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
+      out += nearness.entry() + ":\n1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
       continue;
     }
     if (line == "1:" && function.has_entry() && is_exit_sled(lines)) out += kAlign;
@@ -164,17 +252,23 @@ std::string filter_assembly(std::string_view source) {
       lines.next();  // .quad 1b
       lines.next();  // .previous
       if (entry) function.enter();
-      if (entry)
-        append_record(out, SledKind::kEntry, starts_record(line, kAlwaysTable));
+      if (entry && starts_record(line, kAlwaysTable))
+        append_far(out, SledKind::kEntry, true);
+      else if (entry)
+        append_record(out, kDistance);
+      else if (function.has_entry() && nearness.is_near())
+        append_record(out, "\t.short\t1b - " + nearness.entry() + " + " + near_bits(exit_kind(lines)) + "\n");
       else if (function.has_entry())
-        append_record(out, exit_kind(lines));
+        append_far(out, exit_kind(lines));
       continue;
     }
     const bool cold = function.see(line);
+    nearness.see(line);
     out += raw;
     if (!cold) continue;
+    nearness.end();
     out += "1:\n";
-    append_record(out, SledKind::kCold);
+    append_far(out, SledKind::kCold);
   }
   return out;
 }

@@ -6,10 +6,14 @@
 // absolute addresses in read-only sections, which makes DT_TEXTREL of PIC code; and they do not say to which function
 // an exit belongs, which is no longer to be seen from its address once a function is split into hot and cold parts.
 //
+//                                                .Lkarst7:
 //   1:  call *__fentry__@GOTPCREL(%rip)          1:  .byte 0x0f,0x1f,0x44,0x00,0x00
 //       .section __mcount_loc, "a",@progbits   ->    .pushsection karst_sleds,"aR?",@progbits
-//       .quad 1b                                     .long 1b - ., KARST_SLED_ENTRY
+//       .quad 1b                                     .long 1b - .
 //       .previous                                    .popsection
+//
+// An exit's record is its distance from .Lkarst7, in 2 bytes, where that is sure to fit. Where it is not (another
+// section, inline assembly, a large function) it has 8 bytes.
 //
 // A function's part in another section (`f.cold:`) gets a record of its own, without a sled, by which unwinding finds
 // the function. Entries in a section karst_always_loc (attribute fentry_section) get the KARST_SLED_ALWAYS bit.

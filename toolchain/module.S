@@ -15,7 +15,7 @@
 
 // There are bounds only of sections that exist. Empty ones make them, in modules without sleds of that kind, too.
 	.section karst_sleds, "aR", @progbits
-	.balign	4
+	.balign	2
 	.weak	__start_karst_sleds
 	.weak	__stop_karst_sleds
 	.hidden	__start_karst_sleds

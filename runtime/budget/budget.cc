@@ -64,11 +64,10 @@ struct State {
   std::uint32_t allowed;       // of it, for tracing itself: idle sleds cost as well
   std::uint64_t ticks_per_us;  // 0: not known yet
   std::uint64_t began;
-  std::uint64_t last;       // tick, ns
-  std::uint64_t cpu;        // the process's CPU time then, ns
-  std::uint64_t cost;       // of all threads since then, ns
-  std::uint64_t reserving;  // of the arena, ticks that were counted
-  std::uint64_t settled;    // TSC when code was last changed: older events tell nothing
+  std::uint64_t last;     // tick, ns
+  std::uint64_t cpu;      // the process's CPU time then, ns
+  std::uint64_t cost;     // of all threads since then, ns
+  std::uint64_t settled;  // TSC when code was last changed: older events tell nothing
   std::uint64_t settled_ns;
   std::uint64_t brought_back;
   Meter process;
@@ -135,6 +134,12 @@ void note_weight(std::uint32_t index) {
   g.heaviest[at] = index;
 }
 
+/// What an event costs beyond that while blocks are used for the first time: the kernel makes their pages.
+std::uint64_t cost_of_fresh_memory() {
+  if (g.ticks_per_us == 0 || load(g_arena.header().hand) >= g_arena.block_capacity()) return 0;
+  return g_arena.reserving_ticks() * 1000 / g.ticks_per_us * kEventCostUnit / kEventsPerBlock;
+}
+
 /// False when the thread is gone.
 bool look_at(std::uint32_t index, std::uint64_t now) {
   Watch& w = g.watches[index];
@@ -157,7 +162,7 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
   const std::uint64_t elapsed = now > w.seen ? now - w.seen : 0;
   std::uint64_t events = p.events > w.events ? p.events - w.events : 0;
   if (events > elapsed) events = elapsed;  // one in a nanosecond: it was looked at while it changed blocks
-  const std::uint64_t cost = events * cost_of_event() / kEventCostUnit;
+  const std::uint64_t cost = events * (cost_of_event() + cost_of_fresh_memory()) / kEventCostUnit;
   if (events == 0) {
     w.meter.add(elapsed, 0, g.allowed);
   } else {
@@ -193,18 +198,9 @@ void look_at_threads(std::uint64_t now) {
   }
 }
 
-/// What fresh memory for events has cost since the last tick, ns: the kernel clears it.
-std::uint64_t cost_of_memory() {
-  const std::uint64_t ticks = g_arena.reserving_ticks();
-  const std::uint64_t more = ticks - g.reserving;
-  g.reserving = ticks;
-  return g.ticks_per_us != 0 ? more * 1000 / g.ticks_per_us : 0;
-}
-
 /// All threads' cost since the last tick, for the process's meter.
 void sum_up(std::uint64_t now) {
   const std::uint64_t elapsed = now - g.last;
-  g.cost += cost_of_memory();
   // Asking takes the kernel some 50 ns a thread.
   const std::uint64_t cpu = cpu_time();
   const std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
@@ -360,7 +356,6 @@ void begin(const Moment& now) {
   g.settled_ns = now.ns;
   g.cpu = cpu_time();
   g.cost = 0;
-  g.reserving = g_arena.reserving_ticks();
   g.process = Meter{};
   g.process.start(g.budget);
   g.own = Meter{};

@@ -16,6 +16,7 @@ using namespace format;
 namespace {
 
 constexpr std::uint32_t kNtGnuBuildId = 3;
+constexpr std::uint32_t kRuntimeOfUnits = 3;   // since which gcc's table is as it is
 constexpr std::uint64_t kMostBeforeSled = 64;  // of clang's: an endbr64, padding, and whatever a later version may put
 #ifdef KARST_STATIC
 constexpr bool kIsStatic = true;  // then nothing tells what the program calls
@@ -45,7 +46,7 @@ void read_karst_note(const char* content, std::uint32_t size, ModuleImage& image
   image.has_note = true;
   image.note_version = note.version;
   image.note_flags = note.flags;
-  image.table_is_torn = !set_table(note.table_begin, note.table_end, image.records, image.record_count);
+  image.table_is_torn = !set_table(note.table_begin, note.table_end, image.units, image.unit_count);
   if (note.version == 1) return;
   if (size < sizeof(SledNote)) {
     image.note_version = 0;
@@ -199,10 +200,9 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
   const bool calls = kIsStatic ? image.has_note : dynamic != nullptr && calls_instrument_functions(info, *dynamic);
   if (calls && !image.finstrument) {
     image.finstrument = true;
-    image.own_exits = image.record_count != 0 || image.xray_count == 0;  // the note does not tell which compiler's
+    image.own_exits = image.unit_count != 0 || image.xray_count == 0;  // the note does not tell which compiler's
   }
-  image.tables_inside =
-      is_inside(info, image.records, image.record_count) && is_inside(info, image.xray, image.xray_count);
+  image.tables_inside = is_inside(info, image.units, image.unit_count) && is_inside(info, image.xray, image.xray_count);
   return image.is_instrumented();
 }
 
@@ -258,12 +258,16 @@ const char* ModuleImage::defect() const {
   if (table_is_torn || !tables_inside || text_end <= text_begin) return kDamaged;
   if (text_end - text_begin > arch::kReach) return "has more code than calls can reach across";
   if (plain_count != 0) return nullptr;  // its table was checked when it came
-  if (record_count != 0 && (records[0].kind & KARST_SLED_KIND_MASK) != KARST_SLED_ENTRY) return kDamaged;
-  for (std::uint64_t i = 0; i < record_count; ++i) {
-    const std::uint32_t kind = records[i].kind;
-    if ((kind & KARST_SLED_KIND_MASK) > KARST_SLED_COLD ||
-        (kind & ~std::uint32_t{KARST_SLED_KIND_MASK | KARST_SLED_ALWAYS}) != 0)
+  if (unit_count != 0 && least_runtime < kRuntimeOfUnits)
+    return "was built by an older Karst, whose table of sleds is another: build it again";
+  for (std::uint64_t i = 0, entry = 0; i < unit_count;) {
+    const SledRecord r = decode_sled(units + i, unit_count - i, 1, entry);
+    const std::uint32_t kind = r.kind & KARST_SLED_KIND_MASK;
+    if (kind == KARST_SLED_ENTRY) entry = 1;
+    if (r.units == 0 || entry == 0 || kind > KARST_SLED_COLD ||
+        (r.kind & ~std::uint32_t{KARST_SLED_KIND_MASK | KARST_SLED_ALWAYS}) != 0)
       return kDamaged;
+    i += r.units;
   }
   for (std::uint64_t i = 0; i < xray_count; ++i) {
     if (xray[i].version != kXRayVersion) return "was built by a clang whose table of sleds Karst does not know";

@@ -36,8 +36,8 @@ struct SledTables {
 
   CodeSegment segments[kMostSegments];
   std::uint32_t segment_count = 0;
-  const format::SledRecord* records = nullptr;
-  std::uint64_t record_count = 0;
+  const std::uint16_t* units = nullptr;  ///< of gcc's table (format::decode_sled)
+  std::uint64_t unit_count = 0;
   const format::XRayRecord* xray = nullptr;
   std::uint64_t xray_count = 0;
   const format::PatchSled* plain_sleds = nullptr;  ///< of a module without sleds of its own (plain_code.h)
@@ -54,7 +54,8 @@ struct SledTables {
       return true;
     });
   }
-  /// The same from the entry with this number on: calls visit(SledPlace, its number) until that returns false.
+  /// The same from the entry with this number on: calls visit(SledPlace, its number) until that returns false. Numbers
+  /// ascend.
   template <typename Visit>
   void for_each_sled_from(std::uint64_t number, Visit visit) const;
 };
@@ -78,7 +79,7 @@ struct ModuleImage : SledTables {
   bool table_is_torn = false;  ///< one of them ends before it begins
 
   /// True if there is anything to trace in it, or was before its tables were damaged.
-  bool is_instrumented() const { return record_count != 0 || xray_count != 0 || finstrument || table_is_torn; }
+  bool is_instrumented() const { return unit_count != 0 || xray_count != 0 || finstrument || table_is_torn; }
 
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.
@@ -114,16 +115,19 @@ void for_each_image(Visit visit) {
 
 template <typename Visit>
 void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
-  for (; number < record_count; ++number) {
-    const format::SledRecord& r = records[number];
+  for (std::uint64_t entry = 0; number < unit_count;) {
+    const auto at = reinterpret_cast<std::uintptr_t>(units + number);
+    const format::SledRecord r = format::decode_sled(units + number, unit_count - number, at, entry);
+    if (r.units == 0) return;
     const auto kind = static_cast<format::SledKind>(r.kind & KARST_SLED_KIND_MASK);
-    const SledPlace place{
-        reinterpret_cast<std::uintptr_t>(&r.address) + static_cast<std::uintptr_t>(std::intptr_t{r.address}), 0, kind,
-        kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop, (r.kind & KARST_SLED_ALWAYS) != 0};
+    if (kind == format::SledKind::kEntry) entry = r.address;
+    const SledPlace place{r.address, 0, kind, kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop,
+                          (r.kind & KARST_SLED_ALWAYS) != 0};
     if (!visit(place, number)) return;
+    number += r.units;
   }
-  for (; number - record_count < xray_count; ++number) {
-    const format::XRayRecord* const record = xray + (number - record_count);
+  for (; number - unit_count < xray_count; ++number) {
+    const format::XRayRecord* const record = xray + (number - unit_count);
     format::XRayRecord r;  // clang does not align its table
     copy(&r, record, sizeof r);
     const auto at = reinterpret_cast<std::uintptr_t>(record);
@@ -136,7 +140,7 @@ void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
     if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall, place.sled = arch::Sled::kTail;
     if (!visit(place, number)) return;
   }
-  const std::uint64_t others = record_count + xray_count;
+  const std::uint64_t others = unit_count + xray_count;
   std::uintptr_t function = 0;
   for (; number - others < plain_count; ++number) {
     const format::PatchSled& s = plain_sleds[number - others];

@@ -61,7 +61,7 @@ class Arena {
   std::uint32_t module_count() const { return __atomic_load_n(&module_count_, __ATOMIC_ACQUIRE); }
   std::uint32_t thread_count() const { return __atomic_load_n(&thread_count_, __ATOMIC_ACQUIRE); }
   std::uint32_t blocks_reserved() const { return __atomic_load_n(&blocks_reserved_, __ATOMIC_ACQUIRE); }
-  /// Ticks of the TSC that threads have spent in making blocks real, all of them together.
+  /// Ticks of the TSC that it takes to make a block real, when nothing comes in between; 0: there was none yet.
   std::uint64_t reserving_ticks() const { return __atomic_load_n(&reserving_ticks_, __ATOMIC_RELAXED); }
   std::uint32_t block_capacity() const { return __atomic_load_n(&capacity_, __ATOMIC_ACQUIRE); }
   /// The most that there can be.
@@ -188,8 +188,8 @@ class Arena {
   std::uint32_t module_count_ = 0;
   std::uint32_t thread_count_ = 0;
   std::uint32_t blocks_reserved_ = 0;
-  std::uint64_t reserving_ticks_ = 0;
-  std::uint32_t capacity_ = 0;  ///< blocks, as far as memory can be had
+  std::uint64_t reserving_ticks_ = 0;  ///< a block's, the least of all steps
+  std::uint32_t capacity_ = 0;         ///< blocks, as far as memory can be had
   std::uint32_t count_pages_ = 0;
   bool stands_in_ = false;  ///< empty memory is where the parent's arena was
   bool mapping_is_free_ = false;

@@ -49,7 +49,8 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
     const std::uint64_t begin = arch::time_stamp();
     if (!reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
       return false;
-    __atomic_fetch_add(&reserving_ticks_, arch::time_stamp() - begin, __ATOMIC_RELAXED);
+    const std::uint64_t ticks = (arch::time_stamp() - begin) / step + 1;
+    if (const std::uint64_t least = load(reserving_ticks_); least == 0 || ticks < least) store(reserving_ticks_, ticks);
     // Several threads may do the same step; doing it twice is harmless.
     if (exchange_if(blocks_reserved_, done, done + step)) store(header().blocks_reserved, done + step);
     done = load(blocks_reserved_);

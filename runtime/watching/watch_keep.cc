@@ -158,8 +158,7 @@ std::uint64_t end_of_vanished_threads(std::uint64_t from) {
   for (std::uint32_t i = 0; i < threads; ++i) {
     const ArenaThread& t = g_arena.thread(i);
     const std::uint64_t exited = load(t.exited_ticks);
-    if (exited >= from && exited > latest && history_blocks(t) == 0 && load(t.overwritten_events) != 0)
-      latest = exited;
+    if (exited >= from && exited > latest && history_blocks(t) == 0 && load(t.overwritten_events) != 0) latest = exited;
   }
   return latest;
 }

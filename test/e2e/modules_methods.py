@@ -294,18 +294,21 @@ class Damage(TortureTest):
         self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 12, 0x80000000)), "damaged sled table")
 
     def test_table_that_begins_with_an_exit(self):
-        self.check(self.spoiled("first", self.poke("karst_sleds", 4, 1)), "damaged sled table")
+        self.check(self.spoiled("first", self.poke("karst_sleds", 0, 3, 2)), "damaged sled table")
 
     def test_record_of_an_unknown_kind(self):
-        self.check(self.spoiled("first", self.poke("karst_sleds", 12, 77)), "damaged sled table")
+        self.check(self.spoiled("first", self.poke("karst_sleds", 0, 1 | 77 << 16)), "damaged sled table")
 
     def test_record_outside_of_code(self):
-        self.check(self.spoiled("first", self.poke("karst_sleds", 8, 0x10000000)), "damaged sled table")
+        self.check(self.spoiled("first", self.poke("karst_sleds", 0, 0x10000000)), "damaged sled table")
+
+    def test_table_of_an_older_karst(self):
+        self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 24, 2)), "older Karst")
 
     def test_record_at_other_code(self):
         def spoil(image, offsets):
-            at = offsets["karst_sleds"] + 8
-            image[at:at + 4] = struct.pack("<i", struct.unpack_from("<i", image, at)[0] + 1)
+            at = offsets["karst_sleds"]
+            image[at:at + 4] = struct.pack("<i", struct.unpack_from("<i", image, at)[0] + 2)
         self.check(self.spoiled("first", spoil), "other code")
 
     def test_clangs_table_of_another_version(self):

@@ -6,6 +6,7 @@
 
 #include "format/checksum.h"
 #include "format/event.h"
+#include "format/sled_note.h"
 
 namespace karst::format {
 namespace {
@@ -53,6 +54,34 @@ TEST(Event, KeepsItsPartsAtTheirLimits) {
 }
 
 TEST(Event, IsNeverZeroForARealFunction) { EXPECT_NE(make_event(0, false, 1), 0U); }
+
+TEST(SledTable, RecordsAreOneToFourUnits) {
+  constexpr std::uint64_t kAt = 0x1000;
+  const std::uint16_t entry[] = {0x0010, 0x0000};
+  EXPECT_EQ(decode_sled(entry, 2, kAt, 0).units, 2U);
+  EXPECT_EQ(decode_sled(entry, 2, kAt, 0).kind, std::uint32_t{KARST_SLED_ENTRY});
+  EXPECT_EQ(decode_sled(entry, 2, kAt, 0).address, kAt + 0x10);
+  const std::uint16_t before[] = {0xfff0, 0xffff};
+  EXPECT_EQ(decode_sled(before, 2, kAt, 0).address, kAt - 0x10);
+  const std::uint16_t leaves[] = {0x0021, 0xfffe | 1};
+  EXPECT_EQ(decode_sled(leaves, 1, kAt, 0x2000).units, 1U);
+  EXPECT_EQ(decode_sled(leaves, 1, kAt, 0x2000).kind, std::uint32_t{KARST_SLED_RETURN});
+  EXPECT_EQ(decode_sled(leaves, 1, kAt, 0x2000).address, 0x2020U);
+  EXPECT_EQ(decode_sled(leaves + 1, 1, kAt, 0x2000).kind, std::uint32_t{KARST_SLED_TAIL_CALL});
+  EXPECT_EQ(decode_sled(leaves + 1, 1, kAt, 0x2000).address, 0x2000U + 0x7ffe);
+  const std::uint16_t far_away[] = {1, KARST_SLED_COLD, 0x0000, 0x4000};
+  EXPECT_EQ(decode_sled(far_away, 4, kAt, 0).units, 4U);
+  EXPECT_EQ(decode_sled(far_away, 4, kAt, 0).kind, std::uint32_t{KARST_SLED_COLD});
+  EXPECT_EQ(decode_sled(far_away, 4, kAt, 0).address, kAt + 4 + 0x40000000);
+}
+
+TEST(SledTable, WhatIsNoWholeRecordIsNone) {
+  const std::uint16_t units[] = {0x0010, 0x0000, 1, 0, 0, 0, 0x0021};
+  EXPECT_EQ(decode_sled(units, 0, 0, 0).units, 0U);
+  EXPECT_EQ(decode_sled(units, 1, 0, 0).units, 0U);
+  EXPECT_EQ(decode_sled(units + 2, 3, 0, 0).units, 0U);
+  EXPECT_EQ(decode_sled(units + 6, 1, 0, 0).units, 0U) << "an exit of no function";
+}
 
 }  // namespace
 }  // namespace karst::format

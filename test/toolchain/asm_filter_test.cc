@@ -27,13 +27,20 @@ constexpr std::string_view kExit =
     "\t.previous\n";
 
 std::string aligned() { return "\t.p2align 1,0x90\n"; }
-std::string entry_sled() { return aligned() + "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
+/// Of the file's entry with this number.
+std::string entry_sled(int number = 1) {
+  return aligned() + ".Lkarst" + std::to_string(number) + ":\n1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
+}
 std::string exit_sled() { return aligned() + "1:\n\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
 
-std::string record(char kind) {
-  return std::string("\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t4\n\t.long\t1b - ., ") + kind +
-         "\n\t.popsection\n";
+std::string record(const std::string& words) {
+  return "\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t2\n" + words + "\t.popsection\n";
 }
+constexpr const char* kDistance = "\t.long\t1b - .\n";
+std::string entry_record() { return record(kDistance); }
+std::string far_record(int kind) { return record("\t.short\t1, " + std::to_string(kind) + "\n" + kDistance); }
+std::string return_record() { return record("\t.short\t1b - .Lkarst1 + 1\n"); }
+std::string tail_record() { return record("\t.short\t1b - .Lkarst1 + 32769\n"); }
 
 std::string text(std::string_view s) { return std::string(s); }
 
@@ -43,23 +50,24 @@ std::size_t count(std::string_view where, std::string_view what) {
   return n;
 }
 
-/// The kind in the record of an exit that stands before `instructions`.
+/// The kind of an exit that stands before `instructions`, by its record: a return, a tail call, or none.
 char kind_before(std::string_view instructions) {
   const std::string out =
       filter_assembly(function_start("f") + text(kEntry) + text(kExit) + std::string(instructions) + "\n");
-  const auto at = out.rfind(".long\t1b - ., ");
-  return at == std::string::npos ? '?' : out[at + 14];
+  const bool returns = out.find(return_record()) != std::string::npos;
+  const bool calls = out.find(tail_record()) != std::string::npos;
+  return returns == calls ? '?' : returns ? '1' : '2';
 }
 
 TEST(AsmFilter, EntryBecomesASledAndARecord) {
   EXPECT_EQ(filter_assembly("\t.text\n" + function_start("f") + text(kEntry) + "\tpushq\t%rbp\n"),
-            "\t.text\n" + function_start("f") + entry_sled() + record('0') + "\tpushq\t%rbp\n");
+            "\t.text\n" + function_start("f") + entry_sled() + entry_record() + "\tpushq\t%rbp\n");
 }
 
 TEST(AsmFilter, EntryOfCodeThatIsNotPicBecomesTheSameSled) {
   const std::string in =
       function_start("f") + "1:\tcall\t__fentry__\n\t.section __mcount_loc, \"a\",@progbits\n\t.quad 1b\n\t.previous\n";
-  EXPECT_EQ(filter_assembly(in), function_start("f") + entry_sled() + record('0'));
+  EXPECT_EQ(filter_assembly(in), function_start("f") + entry_sled() + entry_record());
 }
 
 // Only the first of these lines was replaced: the program called whatever r10 held.
@@ -71,15 +79,15 @@ TEST(AsmFilter, EntryInTheLargeCodeModelIsReplacedWhole) {
       "\tmovabsq\t$__fentry__@PLTOFF, %r11\n\taddq\t%r11, %r10\n\tcall\t*%r10\n";
   for (const std::string& call : {direct, pic})
     EXPECT_EQ(filter_assembly(function_start("f") + call + table + "\tnop\n"),
-              function_start("f") + entry_sled() + record('0') + "\tnop\n");
+              function_start("f") + entry_sled() + entry_record() + "\tnop\n");
   const std::string unrelated = "1:\tmovq\t%rax, %rbx\n\tcall\t*%r10\n";
   EXPECT_EQ(filter_assembly(unrelated), unrelated);
 }
 
 TEST(AsmFilter, SledStaysBehindEndbr64) {
   const std::string in = function_start("f") + ".LFB0:\n\tendbr64\n" + text(kEntry) + text(kExit) + "\tret\n";
-  EXPECT_EQ(filter_assembly(in), function_start("f") + ".LFB0:\n\tendbr64\n" + entry_sled() + record('0') +
-                                     exit_sled() + record('1') + "\tret\n");
+  EXPECT_EQ(filter_assembly(in), function_start("f") + ".LFB0:\n\tendbr64\n" + entry_sled() + entry_record() +
+                                     exit_sled() + return_record() + "\tret\n");
 }
 
 TEST(AsmFilter, EachFormOfReturnIsAReturn) {
@@ -110,9 +118,9 @@ TEST(AsmFilter, ExitWithNothingBehindItIsAReturn) { EXPECT_EQ(kind_before(""), '
 TEST(AsmFilter, ColdPartOfAFunctionKeepsItsExits) {
   const std::string in = function_start("f") + text(kEntry) + text(kExit) + "\tret\n\t.section\t.text.unlikely\n" +
                          function_start("f.cold") + text(kExit) + "\tjmp\tother\n";
-  EXPECT_EQ(filter_assembly(in), function_start("f") + entry_sled() + record('0') + exit_sled() + record('1') +
+  EXPECT_EQ(filter_assembly(in), function_start("f") + entry_sled() + entry_record() + exit_sled() + return_record() +
                                      "\tret\n\t.section\t.text.unlikely\n" + function_start("f.cold") + "1:\n" +
-                                     record('3') + exit_sled() + record('2') + "\tjmp\tother\n");
+                                     far_record(3) + exit_sled() + far_record(2) + "\tjmp\tother\n");
 }
 
 // gcc instruments the jump of a thunk that adjusts `this`, though the thunk has no entry: its exit closed a call of
@@ -148,16 +156,16 @@ TEST(AsmFilter, LineEndsOfOtherLinesArePreserved) {
   EXPECT_EQ(count(out, "\tkarst_sleds"), 2U) << out;
   EXPECT_EQ(out.find("__mcount_loc"), std::string::npos);
   EXPECT_EQ(out.find("__return_loc"), std::string::npos);
-  EXPECT_NE(out.find("1b - ., 1\n"), std::string::npos);
+  EXPECT_NE(out.find(return_record()), std::string::npos);
   EXPECT_TRUE(out.ends_with("\tret\r\n"));
 }
 
 TEST(AsmFilter, LastLineNeedsNoLineEnd) {
   const std::string in = function_start("f") + text(kEntry) + text(kExit) + "\tjmp\tother";
   EXPECT_EQ(filter_assembly(in),
-            function_start("f") + entry_sled() + record('0') + exit_sled() + record('2') + "\tjmp\tother");
+            function_start("f") + entry_sled() + entry_record() + exit_sled() + tail_record() + "\tjmp\tother");
   const std::string cut = text(kEntry).substr(0, kEntry.size() - 1);
-  EXPECT_EQ(filter_assembly(cut), entry_sled() + record('0'));
+  EXPECT_EQ(filter_assembly(cut), entry_sled() + entry_record());
 }
 
 TEST(AsmFilter, TextCutInsideATableIsTakenToItsEnd) {
@@ -174,24 +182,56 @@ TEST(AsmFilter, FilteringTwiceIsFilteringOnce) {
   EXPECT_EQ(filter_assembly(once), once);
 }
 
+// An assembler that is asked for a distance that does not fit compiles nothing.
+TEST(AsmFilter, ExitsThatMayBeFarOrElsewhereAreFar) {
+  const auto is_far = [](const std::string& between) {
+    const std::string out =
+        filter_assembly("\t.text\n" + function_start("f") + text(kEntry) + between + text(kExit) + "\tret\n");
+    EXPECT_NE(out.find(far_record(1)) != std::string::npos, out.find(return_record()) != std::string::npos) << out;
+    return out.find(far_record(1)) != std::string::npos;
+  };
+  const auto times = [](int count, std::string_view line) {
+    std::string lines;
+    while (count-- != 0) lines += line;
+    return lines;
+  };
+  EXPECT_FALSE(is_far("\tnop\n\t.loc 1 2 3\n\t.cfi_def_cfa_offset 8\n.L3:\n\t.p2align 4,,10\n\t.p2align 3\n"));
+  EXPECT_FALSE(is_far(times(1900, "\tmovq\t%rax, %rbx\n")));
+  EXPECT_TRUE(is_far(times(1920, "\tmovq\t%rax, %rbx\n")));  // of 15 bytes each that is 28 KiB
+  EXPECT_TRUE(is_far(times(500, "\t.p2align 4,,10\n")));
+  EXPECT_TRUE(is_far("\t.p2align 12\n"));
+  EXPECT_TRUE(is_far("\t.skip\t40000\n"));
+  EXPECT_TRUE(is_far("#APP\n\tnop\n#NO_APP\n"));
+  EXPECT_TRUE(is_far("\t.section\t.text.hot\n"));
+  EXPECT_TRUE(is_far("\t.pushsection .text.hot\n\tnop\n\t.popsection\n"));
+  // A table of jumps.
+  const std::string table = "\t.section\t.rodata\n\t.align 4\n.L5:\n" + times(9, "\t.long\t.L7-.L5\n");
+  EXPECT_FALSE(is_far(table + "\t.text\n\tnop\n"));
+  EXPECT_TRUE(is_far(table));
+  // Each function is measured from its own entry.
+  const std::string two = filter_assembly(function_start("f") + text(kEntry) + times(3000, "\tnop\n") +
+                                          function_start("g") + text(kEntry) + text(kExit) + "\tret\n");
+  EXPECT_NE(two.find(entry_sled(2) + entry_record() + exit_sled() + record("\t.short\t1b - .Lkarst2 + 1\n")),
+            std::string::npos);
+}
+
 // Unwinding finds a function by where its unwind information begins: each part has its own.
 TEST(AsmFilter, SecondPartsHaveARecordOfTheirOwn) {
   const std::string out = filter_assembly(function_start("f") + text(kEntry) + text(kExit) + "\tret\n" +
                                           "\t.section\t.text.unlikely\n" + function_start("f.cold") + "\tcall\tg\n");
-  EXPECT_NE(out.find("f.cold:\n1:\n" + record('3') + "\tcall\tg\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("f.cold:\n1:\n" + far_record(3) + "\tcall\tg\n"), std::string::npos) << out;
   // Neither what has no entry, nor what only looks like a part of the function at hand.
   for (const std::string& other :
        {function_start("f") + function_start("f.cold"), function_start("f") + text(kEntry) + function_start("g.cold"),
         function_start("f") + text(kEntry) + "\t.type\tf.cold, @function\n#APP\nf.cold:\n"})
-    EXPECT_EQ(filter_assembly(other).find(record('3')), std::string::npos) << other;
+    EXPECT_EQ(filter_assembly(other).find(far_record(3)), std::string::npos) << other;
 }
 
 TEST(AsmFilter, FunctionsOfTheAlwaysSectionSaySo) {
   std::string entry = text(kEntry);
   entry.replace(entry.find("__mcount_loc"), 12, "karst_always_loc");
-  std::string expected = function_start("f") + entry_sled() + record('0') + "\tnop\n";
-  expected.replace(expected.find("., 0") + 3, 1, "256");
-  EXPECT_EQ(filter_assembly(function_start("f") + entry + "\tnop\n"), expected);
+  EXPECT_EQ(filter_assembly(function_start("f") + entry + "\tnop\n"),
+            function_start("f") + entry_sled() + far_record(256) + "\tnop\n");
 }
 
 }  // namespace
