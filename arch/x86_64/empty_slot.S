@@ -11,14 +11,12 @@
 	.balign	64
 karst_has_empty_slot:
 	.cfi_startproc
-	subq	$96, %rsp
-	.cfi_adjust_cfa_offset 96
+	subq	$64, %rsp			// handlers' stacks may be short: few registers
+	.cfi_adjust_cfa_offset 64
 	movdqu	%xmm0, (%rsp)
 	movdqu	%xmm1, 16(%rsp)
 	movdqu	%xmm2, 32(%rsp)
 	movdqu	%xmm3, 48(%rsp)
-	movdqu	%xmm4, 64(%rsp)
-	movdqu	%xmm5, 80(%rsp)
 	pxor	%xmm0, %xmm0			// zero
 	pxor	%xmm1, %xmm1			// all ones in each half of a slot that was 0
 	movl	%esi, %ecx
@@ -26,16 +24,16 @@ karst_has_empty_slot:
 	jz	2f
 1:	movdqa	(%rdi), %xmm2
 	movdqa	16(%rdi), %xmm3
-	movdqa	32(%rdi), %xmm4
-	movdqa	48(%rdi), %xmm5
 	pcmpeqd	%xmm0, %xmm2
 	pcmpeqd	%xmm0, %xmm3
-	pcmpeqd	%xmm0, %xmm4
-	pcmpeqd	%xmm0, %xmm5
 	por	%xmm3, %xmm2
-	por	%xmm5, %xmm4
 	por	%xmm2, %xmm1
-	por	%xmm4, %xmm1
+	movdqa	32(%rdi), %xmm2
+	movdqa	48(%rdi), %xmm3
+	pcmpeqd	%xmm0, %xmm2
+	pcmpeqd	%xmm0, %xmm3
+	por	%xmm3, %xmm2
+	por	%xmm2, %xmm1
 	addq	$64, %rdi
 	decl	%ecx
 	jnz	1b
@@ -54,10 +52,8 @@ karst_has_empty_slot:
 	movdqu	16(%rsp), %xmm1
 	movdqu	32(%rsp), %xmm2
 	movdqu	48(%rsp), %xmm3
-	movdqu	64(%rsp), %xmm4
-	movdqu	80(%rsp), %xmm5
-	addq	$96, %rsp
-	.cfi_adjust_cfa_offset -96
+	addq	$64, %rsp
+	.cfi_adjust_cfa_offset -64
 	ret
 	.cfi_endproc
 	.size	karst_has_empty_slot, . - karst_has_empty_slot

@@ -82,10 +82,10 @@ bool FunctionTable::create(const ModuleImage& image) {
   if (sys::failed(memory)) return false;
   text_begin_ = image.text_begin;
   sorted_ = reinterpret_cast<std::uint64_t*>(memory);
-  entries_ = sorted_ + entries;
-  cold_ = reinterpret_cast<Cold*>(entries_ + entries);
+  cold_ = reinterpret_cast<Cold*>(sorted_ + entries);
   order_ = reinterpret_cast<std::uint32_t*>(cold_ + colds);
-  aliases_ = order_ + entries;
+  entries_ = order_ + entries;
+  aliases_ = entries_ + entries;
   functions_of_aliases_ = aliases_ + entries;
   bits_ = reinterpret_cast<std::uint8_t*>(functions_of_aliases_ + entries);
 
@@ -96,7 +96,7 @@ bool FunctionTable::create(const ModuleImage& image) {
   for (std::uint32_t i = 0; i < count_; ++i) order_[static_cast<std::uint32_t>(sorted_[i])] = i;
   for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry, std::uint64_t number) {
     const std::uint32_t index = order_[entry];
-    if (p.kind == SledKind::kEntry) entries_[index] = number;
+    if (p.kind == SledKind::kEntry) entries_[index] = static_cast<std::uint32_t>(number);
     if (p.kind == SledKind::kEntry && p.always) bits_[index] |= kAlways;
     if (p.kind != SledKind::kCold && !arch::can_change_live(reinterpret_cast<const unsigned char*>(p.address))) {
       bits_[index] |= kFixed;

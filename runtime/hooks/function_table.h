@@ -62,10 +62,11 @@ class FunctionTable {
   };
 
   std::uintptr_t text_begin_ = 0;
-  std::uint64_t* sorted_ = nullptr;   // offset in the code << 32 | place in the order of the module's tables
-  Cold* cold_ = nullptr;              // by offset
-  std::uint64_t* entries_ = nullptr;  // the number of the entry's sled in the tables
-  std::uint32_t* order_ = nullptr;    // place in the tables' order -> index
+  std::uint64_t* sorted_ = nullptr;  // offset in the code << 32 | place in the order of the module's tables
+  Cold* cold_ = nullptr;             // by offset
+  std::uint32_t* order_ = nullptr;   // place in the tables' order -> index
+  std::uint32_t* entries_ =
+      nullptr;  // the number of the entry's sled in the tables, which have fewer than code has bytes
   std::uint32_t* aliases_ = nullptr;  // number of the alias + 1; 0: none
   std::uint32_t* functions_of_aliases_ = nullptr;
   std::uint8_t* bits_ = nullptr;
