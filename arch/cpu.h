@@ -31,6 +31,7 @@ bool exchange_two_locally(std::uint64_t* words, std::uint64_t expected, std::uin
                           std::uint64_t desired, std::uint64_t desired_next);
 /// Adds one, as one among the thread and its own handlers.
 void increment_locally(std::uint64_t& word);
+void decrement_locally(std::uint64_t& word);
 
 void copy_bytes(void* to, const void* from, std::size_t n);
 void fill_bytes(void* to, int value, std::size_t n);

@@ -62,10 +62,10 @@ def peer_variants(scratch, notes):
         finally:
             subprocess.run(["perf", "probe", "-q", "--del", "karst_bench:*"], capture_output=True, check=False)
 
-    def uftrace(work, threads):
+    def uftrace(work, threads, *flags):
         data = f"{scratch}/uftrace.data"
         shutil.rmtree(data, ignore_errors=True)
-        child = run_child(["uftrace", "record", "-P", "fib", "--no-libcall", "-d", data, plain,
+        child = run_child(["uftrace", "record", *flags, "-P", "fib", "--no-libcall", "-d", data, plain,
                            *calls.arguments(work, threads, 1_000_000, 100_000)], cwd=scratch)
         lines = subprocess.run(["uftrace", "report", "-d", data], capture_output=True, text=True, check=False).stdout
         shutil.rmtree(data, ignore_errors=True)
@@ -79,6 +79,7 @@ def peer_variants(scratch, notes):
         variants["uprobes, by perf"] = lambda work, threads: uprobes()
     if shutil.which("uftrace"):
         variants["uftrace -P, not rebuilt"] = uftrace
+        variants["uftrace -P with its agent, not rebuilt"] = lambda work, threads: uftrace(work, threads, "--agent")
     for name in ("gdb", "perf", "uftrace"):
         if shutil.which(name) is None:
             notes.append(f"unmodified: {name} is not installed: script/setup bench")

@@ -50,7 +50,8 @@ class InjectTest(TortureTest):
                 child = self.start(program, way)
                 descriptors = len(os.listdir(f"/proc/{child.pid}/fd"))
                 threads = len(os.listdir(f"/proc/{child.pid}/task"))
-                self.assertIn("is traced from now on", self.attach(child.pid, "--min-instructions", "0"))
+                self.assertIn("is traced from now on",
+                              self.attach(child.pid, "--min-instructions", "0", "--budget", "off"))
                 time.sleep(0.1)
                 path = self.directory / "moment.karst"
                 subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,

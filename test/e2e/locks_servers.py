@@ -178,6 +178,9 @@ class LocksServers(TortureTest):
             if sleeps := SLEEPS.match(line):
                 asleep[sleeps[1]] = (line, int(sleeps[2], 16))
             if "unfinished" not in line and (ends := ENDS.match(line)) and ends[1] in asleep:
+                if re.search(r"= \?", line):  # the process ended meanwhile: strace shows no stack
+                    asleep.pop(ends[1])
+                    continue
                 stack = []
                 sleeps_seen.append((ends[1], *asleep.pop(ends[1]), stack))
         for tid, line, address, stack in sleeps_seen:
