@@ -201,7 +201,7 @@ class CallPlaceText {
     } else {
       for (std::size_t digit = kLowerDigits; digit != 0; rest /= 100) {
         digit -= 2;
-        std::memcpy(to + digit, &kPairs[rest % 100 * 2], 2);
+        std::memcpy(to + digit, &kPairs[std::size_t{rest % 100} * 2], 2);
       }
       to += kLowerDigits;
     }
