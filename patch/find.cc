@@ -48,7 +48,7 @@ std::vector<Range> sleds_of(const ElfImage& image) {
   std::vector<Range> sleds;
   const auto table = image.contents("karst_sleds");
   std::vector<std::uint16_t> units(table.size() / sizeof(std::uint16_t));
-  std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
+  if (!units.empty()) std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
   const std::uint64_t begin = image.section_address("karst_sleds");
   for (std::uint64_t i = 0, entry = 0; i < units.size();) {
     const format::SledRecord r = format::decode_sled(&units[i], units.size() - i, begin + i * sizeof units[0], entry);
