@@ -32,7 +32,8 @@ class FunctionChoice {
   FunctionChoice() = default;
   /// `filter`: --functions and --not-functions. `use_carried`: false ignores what programs carry.
   static Result<FunctionChoice> make(symbols::FunctionFilter filter, symbols::ListChoice lists, bool use_carried);
-  /// What a budget leaves on: functions that one of the patterns matches. The error is a bad pattern's.
+  /// What a budget leaves on: functions that one of the patterns matches, and those whose values are noted. The error
+  /// is a bad pattern's.
   Status keep(const std::vector<std::string>& patterns);
 
   /// What is noted of functions' calls.
@@ -51,7 +52,7 @@ class FunctionChoice {
   const symbols::ListChoice& lists() const { return lists_; }
   bool uses_carried() const { return use_carried_; }
   bool has_kept() const { return has_kept_; }
-  bool is_kept(const std::string& name) const { return has_kept_ && kept_.keeps(name); }
+  bool is_kept(const std::string& name) const { return (has_kept_ && kept_.keeps(name)) || values_.names(name); }
   const ValueChoice& values() const { return values_; }
   const symbols::GlobSet& no_trace() const { return no_trace_; }
   const symbols::GlobSet& only() const { return only_; }

@@ -37,6 +37,8 @@ class ValueChoice {
 
   bool any() const { return has_patterns() || coroutines_; }
   bool has_patterns() const { return !arguments_.empty() || !returned_.empty(); }
+  /// Whether a pattern matches the function of this name.
+  bool names(const std::string& name) const { return has_patterns() && wish_of(name).has_value(); }
   /// What is wanted of these functions, which are of this module and have names.
   ValuesOfModule of_module(const reader::Module& module, const std::vector<const reader::Function*>& functions,
                            const symbols::ResolveOptions& resolve) const;

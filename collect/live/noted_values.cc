@@ -169,6 +169,7 @@ Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std
                                std::to_string(kMostValueSpecs) + " functions of a process can have such notes");
   }
   if (!tables->publish()) return about(target, {"its memory cannot be written to"});
+  requester->keep(ids);
   requester->choose(ids, true);
   if (!ids.empty()) requester->set_enabled(true);
   if (const Status applied = requester->apply(limit); !applied) return applied.error();

@@ -113,9 +113,7 @@ class Values(LiveTest):
         for compiler in ("g++", "karst-g++"):
             with self.subTest(compiler=compiler):
                 self.start(compiler, traced=False)
-                # What was not built for tracing has a budget otherwise, which leaves out what is called so often.
-                said = self.karst("attach", self.pid, "--min-instructions", "1", "--budget", "off", "--args", "^given",
-                                  "--returns", "^given")
+                said = self.karst("attach", self.pid, "--min-instructions", "1", "--args", "^given", "--returns", "^given")
                 self.assertIn("values of 1 function noted", said)
                 self.assert_given(self.calls("given"))
                 self.finish()
