@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -85,11 +86,23 @@ def compile_program(out, command, sources):
     fresh = out.exists() and stamp.exists() and stamp.read_text() == line
     if fresh and all(out.stat().st_mtime >= i.stat().st_mtime for i in inputs):
         return out
-    done = subprocess.run([*map(str, command), "-o", str(out)], capture_output=True, text=True, cwd=out.parent)
-    if done.returncode != 0:
-        raise BenchError(f"cannot build {out.name}: {line}\n{done.stderr}")
+    command = list(map(str, command))
+    is_source = [word.endswith((".c", ".cc", ".S")) for word in command]
+    if "-c" not in command:  # in two steps, as builds do
+        options = [word for word, skip in zip(command, is_source) if not skip and not word.endswith(".o") and not word.startswith("-l")]
+        for i, source in enumerate(command):
+            if is_source[i]:
+                command[i] = str(out.with_name(f"{out.name}.{i}.o"))
+                build([*options, "-c", source, "-o", command[i]], out)
+    build([*command, "-o", str(out)], out)
     stamp.write_text(line)
     return out
+
+
+def build(command, out):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=out.parent)
+    if done.returncode != 0:
+        raise BenchError(f"cannot build {out.name}: {shlex.join(command)}\n{done.stderr}")
 
 
 def run_child(command, env=None, cwd=None, timeout=600):

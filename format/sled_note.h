@@ -3,11 +3,13 @@
 // The note is put into every executable and shared library by toolchain/module.S, lies in a PT_NOTE segment, and is
 // found by the runtime (in memory) and by `karst run` (in the file) without any symbol. All addresses are
 // self-relative (address of the field plus its value), so nothing needs relocating at load time. A module may have any
-// mixture of the three:
+// mixture of these:
 //
 // karst_sleds     of gcc: one record a sled, a function's entry first and its exits behind it; records of 2 to 8
 //                 bytes, below. Written by toolchain/asm_filter.cc.
-// xray_instr_map  of clang's -fxray-instrument: its own table of 32-byte records, version 2.
+// karst_clang_sleds   the same of clang's sleds. Written by toolchain/clang_objects.cc, from the next.
+// xray_instr_map  of clang's -fxray-instrument: its own table of 32-byte records, version 2. It remains where Karst
+//                 has not seen the object before it was linked.
 // KARST_NOTE_FINSTRUMENT   code made with -finstrument-functions: calls of __cyg_profile_func_enter and _exit. The
 //                 module is to be linked with module.S assembled with -DKARST_FINSTRUMENT; if the code is clang's,
 //                 with -DKARST_NO_CLEANUPS as well: clang's exits are not recorded when an exception passes by.
@@ -25,9 +27,9 @@
 #define KARST_NOTE_NAME "Karst"
 #define KARST_NOTE_TYPE 1
 #define KARST_NOTE_TYPE_RUNTIME 2
-#define KARST_NOTE_VERSION 2
+#define KARST_NOTE_VERSION 3
 /// The runtime's own version for modules, in SledNote::runtime and in libkarst's note; see there.
-#define KARST_RUNTIME_VERSION 3
+#define KARST_RUNTIME_VERSION 4
 
 #define KARST_NOTE_FINSTRUMENT 1
 #define KARST_NOTE_NO_CLEANUPS 2
@@ -39,7 +41,7 @@
 #define KARST_SLED_KIND_MASK 0xff
 #define KARST_SLED_ALWAYS 0x100
 
-// Of karst_sleds' units of 2 bytes.
+// Of karst_sleds' and karst_clang_sleds' units of 2 bytes.
 #define KARST_SLED_UNIT_NEAR 1
 #define KARST_SLED_UNIT_TAIL_CALL 0x8000
 #define KARST_SLED_UNIT_FAR 1
@@ -50,10 +52,10 @@
 
 namespace karst::format {
 
-/// Version 1 ended with table_end. A later version may only be longer; what a runtime must know to trace the module
-/// raises `runtime` instead.
+/// Version 1 ended with table_end, version 2 with reserved. A later version may only be longer; what a runtime must
+/// know to trace the module raises `runtime` instead.
 struct SledNote {
-  std::uint32_t version;  ///< KARST_NOTE_VERSION, or 1
+  std::uint32_t version;  ///< KARST_NOTE_VERSION, or less
   std::uint32_t flags;    ///< KARST_NOTE_FINSTRUMENT, KARST_NOTE_NO_CLEANUPS
   std::int32_t table_begin;
   std::int32_t table_end;
@@ -61,9 +63,12 @@ struct SledNote {
   std::int32_t xray_end;
   std::uint32_t runtime;   ///< the least KARST_RUNTIME_VERSION that understands this module
   std::uint32_t reserved;  ///< 0
+  std::int32_t clang_begin;
+  std::int32_t clang_end;
 };
-static_assert(sizeof(SledNote) == 32 && offsetof(SledNote, xray_begin) == 16);
+static_assert(sizeof(SledNote) == 40 && offsetof(SledNote, xray_begin) == 16);
 inline constexpr std::uint32_t kSledNoteSizeOfVersion1 = 16;
+inline constexpr std::uint32_t kSledNoteSizeOfVersion2 = 32;
 
 /// libkarst's own note.
 struct RuntimeNote {
@@ -77,8 +82,9 @@ enum class SledKind : std::uint32_t {
   kCold = KARST_SLED_COLD,           ///< no sled: where the function's part in another section begins (its FDE's start)
 };
 
-/// A record of karst_sleds, decoded. A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) at an even address until it is
-/// patched with a 5-byte call. In the table it takes one of these, in units of 2 bytes, little-endian:
+/// A record of karst_sleds or karst_clang_sleds, decoded. A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) at an even
+/// address until it is patched with a 5-byte call; of clang's see XRayRecord. In the table it takes one of these, in
+/// units of 2 bytes, little-endian:
 ///
 ///   an entry     its distance from this field, 4 bytes: even, as both are
 ///   an exit      KARST_SLED_UNIT_NEAR, its distance from its function's entry, even and below 32 KiB, and
@@ -108,6 +114,22 @@ constexpr SledRecord decode_sled(const std::uint16_t* units, std::uint64_t left,
   const std::uint32_t distance = first & ~std::uint32_t{KARST_SLED_UNIT_TAIL_CALL | KARST_SLED_UNIT_NEAR};
   return {entry == 0 ? 0U : 1U, is_tail_call ? KARST_SLED_TAIL_CALL : std::uint32_t{KARST_SLED_RETURN},
           entry + distance};
+}
+
+/// Steps through a table of `count` units that stands at `at`, from the entry with this number on: calls
+/// visit(SledRecord, its number) until that returns false. Numbers count units. Returns the number of the record at
+/// which it stopped; `count` at the table's end, less before a record that is not whole.
+template <typename Visit>
+constexpr std::uint64_t walk_sleds(const std::uint16_t* units, std::uint64_t count, std::uint64_t at,
+                                   std::uint64_t number, Visit visit) {
+  for (std::uint64_t entry = 0; number < count;) {
+    const SledRecord r = decode_sled(units + number, count - number, at + number * sizeof *units, entry);
+    if (r.units == 0) return number;
+    if ((r.kind & KARST_SLED_KIND_MASK) == KARST_SLED_ENTRY) entry = r.address;
+    if (!visit(r, number)) return number;
+    number += r.units;
+  }
+  return number;
 }
 
 /// LLVM's (llvm/docs/XRay.rst): a sled has 11 bytes, `jmp` over nine bytes of NOP at an entry and in front of a tail

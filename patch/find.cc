@@ -46,17 +46,18 @@ std::vector<Range> sleds_of(const ElfImage& image) {
   constexpr std::uint64_t kGccs = 5;
   constexpr std::uint64_t kClangs = 11;
   std::vector<Range> sleds;
-  const auto table = image.contents("karst_sleds");
-  std::vector<std::uint16_t> units(table.size() / sizeof(std::uint16_t));
-  if (!units.empty()) std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
-  const std::uint64_t begin = image.section_address("karst_sleds");
-  for (std::uint64_t i = 0, entry = 0; i < units.size();) {
-    const format::SledRecord r = format::decode_sled(&units[i], units.size() - i, begin + i * sizeof units[0], entry);
-    if (r.units == 0) break;
-    if ((r.kind & KARST_SLED_KIND_MASK) == KARST_SLED_ENTRY) entry = r.address;
-    sleds.push_back({r.address, r.address + kGccs});
-    i += r.units;
-  }
+  const auto add = [&](const char* name, std::uint64_t size) {
+    const auto table = image.contents(name);
+    std::vector<std::uint16_t> units(table.size() / sizeof(std::uint16_t));
+    if (!units.empty()) std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
+    format::walk_sleds(units.data(), units.size(), image.section_address(name), 0,
+                       [&](const format::SledRecord& r, std::uint64_t /*number*/) {
+                         sleds.push_back({r.address, r.address + size});
+                         return true;
+                       });
+  };
+  add("karst_sleds", kGccs);
+  add("karst_clang_sleds", kClangs);
   const auto map = image.contents("xray_instr_map");
   std::uint64_t at = image.section_address("xray_instr_map");
   format::XRayRecord record;

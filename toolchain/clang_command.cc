@@ -34,7 +34,12 @@ bool is_zero(const std::string& sizes) {
 /// What of a command line decides which arguments of ours go along.
 struct Overview {
   bool has_input = false;
-  bool stops_early = false;  ///< before linking
+  bool stops_early = false;         ///< before linking
+  bool makes_objects = false;       ///< -c ...
+  bool makes_text = false;          ///< ... unless one of these stands beside it
+  bool elsewhere = false;           ///< -working-directory
+  std::vector<std::string> inputs;  ///< files, as they are named
+  std::string output;               ///< -o
   bool relocatable = false;
   bool is_static = false;
   bool own_unwinder = false;  ///< the unwinder is linked into the module
@@ -57,6 +62,7 @@ struct Overview {
       }
       if (a.empty() || a[0] != '-' || a == "-" || a.starts_with("-l") || a.starts_with("-Wl,")) {
         has_input = true;
+        if (a.empty() || a[0] != '-' || a == "-") inputs.push_back(a);
         continue;
       }
       see_option(a, i + 1 < arguments.size() ? arguments[i + 1] : std::string());
@@ -70,6 +76,12 @@ struct Overview {
  private:
   void see_option(const std::string& a, const std::string& next) {
     if (a == "-r") relocatable = true;
+    if (a == "-c") makes_objects = true;
+    if (a == "-S" || a == "-E" || a == "-M" || a == "-MM") makes_text = true;
+    if (a.starts_with("-working-directory")) elsewhere = true;
+    if (a == "-o" || a == "--output") output = next;
+    if (a.starts_with("-o") && a.size() > 2) output = a.substr(2);
+    if (a.starts_with("--output=")) output = a.substr(sizeof "--output=" - 1);
     if (std::find(kStops.begin(), kStops.end(), a) != kStops.end()) stops_early = true;
     if (a == "-static" || a == "-static-pie" || a == "--static") is_static = own_unwinder = true;
     if (a == "-static-libgcc") own_unwinder = true;
@@ -158,6 +170,23 @@ Result<std::vector<std::string>> clang_command(const std::string& compiler, cons
     command.emplace_back("--end-no-unused-arguments");
   }
   return command;
+}
+
+std::vector<std::string> clang_objects(const Request& request) {
+  Overview overview;
+  overview.see(request.rest, 0);
+  if (request.method != Method::kSled || overview.off || !overview.makes_objects || overview.makes_text ||
+      overview.elsewhere || (!request.rest.empty() && request.rest[0].starts_with("-cc1")))
+    return {};
+  if (!overview.output.empty()) return {overview.output};
+  std::vector<std::string> objects;
+  for (const std::string& input : overview.inputs) {
+    const std::string name = input.substr(input.find_last_of('/') + 1);
+    const std::string stem = name.substr(0, name.find_last_of('.'));
+    // Objects and archives among the sources are not for this step, and not ours to change.
+    if (name != stem + ".o" && name != stem + ".a") objects.push_back(stem + ".o");
+  }
+  return objects;
 }
 
 }  // namespace karst::toolchain

@@ -23,6 +23,10 @@ Result<std::vector<std::string>> gcc_command(const std::string& compiler, const 
 Result<std::vector<std::string>> clang_command(const std::string& compiler, const Request& request,
                                                const Installation& installed);
 
+/// The object files that such a command writes before any linker, where their names are known: their tables of sleds
+/// can be shortened (toolchain/clang_objects.h). Of a command that compiles and links at once they are not.
+std::vector<std::string> clang_objects(const Request& request);
+
 /// gnatmake compiles by gcc and links by gnatlink, which are to be karst-gcc, with our options, and one that runs it.
 /// `karst_gcc` is its path. Errors in options are karst-gcc's to tell.
 std::vector<std::string> gnatmake_command(const std::string& gnatmake, const std::string& karst_gcc,

@@ -26,6 +26,13 @@
 	.hidden	__start_xray_instr_map
 	.hidden	__stop_xray_instr_map
 
+	.section karst_clang_sleds, "ao", @progbits, .text
+	.balign	2
+	.weak	__start_karst_clang_sleds
+	.weak	__stop_karst_clang_sleds
+	.hidden	__start_karst_clang_sleds
+	.hidden	__stop_karst_clang_sleds
+
 	.section .note.karst, "a", @note
 	.balign	4
 .Lnote:
@@ -42,6 +49,8 @@
 	.long	__stop_xray_instr_map - .
 	.long	KARST_RUNTIME_VERSION
 	.long	0
+	.long	__start_karst_clang_sleds - .
+	.long	__stop_karst_clang_sleds - .
 4:
 
 	.weak	karst_register_module

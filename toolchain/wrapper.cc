@@ -5,16 +5,22 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "toolchain/clang_objects.h"
 #include "toolchain/command.h"
 
 namespace {
@@ -102,15 +108,44 @@ int fail(const Wrapper& wrapper, const std::string& message, int status = 1) {
   return status;
 }
 
+struct ToRun {
+  std::vector<std::string> command;
+  std::vector<std::string> objects;  ///< that it writes, to be looked at behind it
+};
+
 /// What to run, or why it cannot be.
-karst::Result<std::vector<std::string>> command_of(const Wrapper& wrapper, const std::string& compiler,
-                                                   const std::vector<std::string>& arguments,
-                                                   const Installation& installed, const std::string& bin) {
-  if (wrapper.kind == Kind::kGnatmake) return gnatmake_command(compiler, bin + "/karst-gcc", arguments);
+karst::Result<ToRun> command_of(const Wrapper& wrapper, const std::string& compiler,
+                                const std::vector<std::string>& arguments, const Installation& installed,
+                                const std::string& bin) {
+  if (wrapper.kind == Kind::kGnatmake) return ToRun{gnatmake_command(compiler, bin + "/karst-gcc", arguments), {}};
   const auto request = parse_request(arguments);
   if (!request) return request.error();
-  return wrapper.kind == Kind::kClang ? clang_command(compiler, *request, installed)
-                                      : gcc_command(compiler, *request, installed);
+  const bool is_clang = wrapper.kind == Kind::kClang;
+  auto command = is_clang ? clang_command(compiler, *request, installed) : gcc_command(compiler, *request, installed);
+  if (!command) return command.error();
+  return ToRun{std::move(*command), is_clang ? clang_objects(*request) : std::vector<std::string>()};
+}
+
+/// Runs the compiler as a child, which ends with us. Its exit status; a signal that ended it ends us, too.
+int run_to_end(char* const* arguments, const std::function<int()>& cannot_run) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return cannot_run();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1);
+    execvp(arguments[0], arguments);
+    _exit(cannot_run());
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return 1;
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const rlimit none{};
+  setrlimit(RLIMIT_CORE, &none);  // the compiler's is enough
+  signal(WTERMSIG(status), SIG_DFL);
+  raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -132,16 +167,26 @@ int main(int argc, char** argv) {
     return fail(wrapper, std::string(wrapper.variable) + "=" + compiler + ": " +
                              (is_clang ? "for clang there are karst-clang and karst-clang++"
                                        : "for gcc and its kin there are karst-gcc, karst-g++ and karst-gfortran"));
-  auto command = command_of(wrapper, compiler, {argv + std::min(argc, 1), argv + argc}, installed, bin);
-  if (!command) return fail(wrapper, command.error().message);
+  auto to_run = command_of(wrapper, compiler, {argv + std::min(argc, 1), argv + argc}, installed, bin);
+  if (!to_run) return fail(wrapper, to_run.error().message);
   setenv("KARST_TOOLCHAIN_DIR", installed.directory.c_str(), 1);
   std::vector<char*> arguments;
-  arguments.reserve(command->size() + 1);
-  for (std::string& a : *command) arguments.push_back(a.data());
+  arguments.reserve(to_run->command.size() + 1);
+  for (std::string& a : to_run->command) arguments.push_back(a.data());
   arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  return fail(
-      wrapper,
-      "cannot run " + compiler + ": " + std::strerror(errno) + "; set " + wrapper.variable + " to the compiler to use",
-      127);
+  const auto cannot_run = [&] {
+    return fail(wrapper,
+                "cannot run " + compiler + ": " + std::strerror(errno) + "; set " + wrapper.variable +
+                    " to the compiler to use",
+                127);
+  };
+  if (to_run->objects.empty()) {
+    execvp(arguments[0], arguments.data());
+    return cannot_run();
+  }
+  const int status = run_to_end(arguments.data(), cannot_run);
+  if (status != 0) return status;
+  for (const std::string& object : to_run->objects)
+    if (const karst::Status done = shorten_sled_tables(object); !done) fail(wrapper, done.error().message);
+  return 0;
 }

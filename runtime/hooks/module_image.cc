@@ -46,14 +46,16 @@ void read_karst_note(const char* content, std::uint32_t size, ModuleImage& image
   image.has_note = true;
   image.note_version = note.version;
   image.note_flags = note.flags;
-  image.table_is_torn = !set_table(note.table_begin, note.table_end, image.units, image.unit_count);
+  image.table_is_torn = !set_table(note.table_begin, note.table_end, image.gcc, image.gcc_units);
   if (note.version == 1) return;
-  if (size < sizeof(SledNote)) {
+  if (size < (note.version == 2 ? std::size_t{kSledNoteSizeOfVersion2} : sizeof(SledNote))) {
     image.note_version = 0;
     return;
   }
   if (!set_table(note.xray_begin, note.xray_end, image.xray, image.xray_count)) image.table_is_torn = true;
   image.least_runtime = note.runtime;
+  if (note.version == 2) return;
+  if (!set_table(note.clang_begin, note.clang_end, image.clang, image.clang_units)) image.table_is_torn = true;
 }
 
 void read_notes(const char* p, std::uint64_t size, ModuleImage& image) {
@@ -158,6 +160,18 @@ bool is_safe_exit(const SledPlace& p, arch::Leaves leaves) {
   return (p.kind != SledKind::kReturn && p.kind != SledKind::kTailCall) || leaves != arch::Leaves::kIf;
 }
 
+/// True if the table has whole records of known kinds, an entry first.
+bool is_whole(const std::uint16_t* units, std::uint64_t count) {
+  bool has_entry = false;
+  const auto is_known = [&](const SledRecord& r, std::uint64_t /*number*/) {
+    const std::uint32_t kind = r.kind & KARST_SLED_KIND_MASK;
+    has_entry = has_entry || kind == KARST_SLED_ENTRY;
+    return has_entry && kind <= KARST_SLED_COLD &&
+           (r.kind & ~std::uint32_t{KARST_SLED_KIND_MASK | KARST_SLED_ALWAYS}) == 0;
+  };
+  return walk_sleds(units, count, reinterpret_cast<std::uintptr_t>(units), 0, is_known) == count;
+}
+
 struct Search {
   std::uintptr_t address;
   ModuleImage* image;
@@ -200,9 +214,11 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
   const bool calls = kIsStatic ? image.has_note : dynamic != nullptr && calls_instrument_functions(info, *dynamic);
   if (calls && !image.finstrument) {
     image.finstrument = true;
-    image.own_exits = image.unit_count != 0 || image.xray_count == 0;  // the note does not tell which compiler's
+    image.own_exits = image.gcc_units != 0 || !image.has_clangs();  // the note does not tell which compiler's
   }
-  image.tables_inside = is_inside(info, image.units, image.unit_count) && is_inside(info, image.xray, image.xray_count);
+  image.tables_inside = is_inside(info, image.gcc, image.gcc_units) &&
+                        is_inside(info, image.clang, image.clang_units) &&
+                        is_inside(info, image.xray, image.xray_count);
   return image.is_instrumented();
 }
 
@@ -258,17 +274,9 @@ const char* ModuleImage::defect() const {
   if (table_is_torn || !tables_inside || text_end <= text_begin) return kDamaged;
   if (text_end - text_begin > arch::kReach) return "has more code than calls can reach across";
   if (plain_count != 0) return nullptr;  // its table was checked when it came
-  if (unit_count != 0 && least_runtime < kRuntimeOfUnits)
+  if (gcc_units != 0 && least_runtime < kRuntimeOfUnits)
     return "was built by an older Karst, whose table of sleds is another: build it again";
-  for (std::uint64_t i = 0, entry = 0; i < unit_count;) {
-    const SledRecord r = decode_sled(units + i, unit_count - i, 1, entry);
-    const std::uint32_t kind = r.kind & KARST_SLED_KIND_MASK;
-    if (kind == KARST_SLED_ENTRY) entry = 1;
-    if (r.units == 0 || entry == 0 || kind > KARST_SLED_COLD ||
-        (r.kind & ~std::uint32_t{KARST_SLED_KIND_MASK | KARST_SLED_ALWAYS}) != 0)
-      return kDamaged;
-    i += r.units;
-  }
+  if (!is_whole(gcc, gcc_units) || !is_whole(clang, clang_units)) return kDamaged;
   for (std::uint64_t i = 0; i < xray_count; ++i) {
     if (xray[i].version != kXRayVersion) return "was built by a clang whose table of sleds Karst does not know";
     if (xray[i].kind > static_cast<std::uint8_t>(XRayKind::kTypedEvent)) return kDamaged;

@@ -20,13 +20,13 @@ struct CodeSegment {
 /// One sled, or place of a function that is known by the tables, whichever compiler wrote them.
 struct SledPlace {
   std::uintptr_t address;
-  std::uintptr_t function;  ///< of clang's tables: where the function begins, to tell its sleds from others'; else 0
+  std::uintptr_t function;  ///< of XRay's table: where the function begins, to tell its sleds from others'; else 0
   format::SledKind kind;
   arch::Sled sled;
   bool always;  ///< of an entry: the source asks to trace it always
 
-  /// Of an entry: what its function is known by. Not always the function's first byte: gcc's sleds may stand behind
-  /// an endbr64. clang's may have padding before them as well, but its tables name the beginning.
+  /// Of an entry: what its function is known by. Not always the function's first byte: sleds may stand behind an
+  /// endbr64, and clang's behind a byte of padding. XRay's table names the beginning.
   std::uintptr_t known_by() const { return function != 0 ? function : address; }
 };
 
@@ -36,8 +36,10 @@ struct SledTables {
 
   CodeSegment segments[kMostSegments];
   std::uint32_t segment_count = 0;
-  const std::uint16_t* units = nullptr;  ///< of gcc's table (format::decode_sled)
-  std::uint64_t unit_count = 0;
+  const std::uint16_t* gcc = nullptr;  ///< karst_sleds
+  std::uint64_t gcc_units = 0;
+  const std::uint16_t* clang = nullptr;  ///< karst_clang_sleds
+  std::uint64_t clang_units = 0;
   const format::XRayRecord* xray = nullptr;
   std::uint64_t xray_count = 0;
   const format::PatchSled* plain_sleds = nullptr;  ///< of a module without sleds of its own (plain_code.h)
@@ -74,12 +76,13 @@ struct ModuleImage : SledTables {
   std::uint32_t least_runtime = 0;
   bool finstrument = false;    ///< it has code made with -finstrument-functions: the note says so, or its symbols do
   bool own_exits = false;      ///< of such code: it calls the exit function when an exception passes
-  bool tables_inside = false;  ///< both tables lie within the module's own memory
+  bool tables_inside = false;  ///< all tables lie within the module's own memory
 
   bool table_is_torn = false;  ///< one of them ends before it begins
 
   /// True if there is anything to trace in it, or was before its tables were damaged.
-  bool is_instrumented() const { return unit_count != 0 || xray_count != 0 || finstrument || table_is_torn; }
+  bool is_instrumented() const { return gcc_units != 0 || has_clangs() || finstrument || table_is_torn; }
+  bool has_clangs() const { return clang_units != 0 || xray_count != 0; }
 
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.
@@ -113,42 +116,55 @@ void for_each_image(Visit visit) {
       &visit);
 }
 
+inline arch::Sled gccs_sled(format::SledKind kind) {
+  return kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop;
+}
+inline arch::Sled clangs_sled(format::SledKind kind) {
+  return kind == format::SledKind::kReturn     ? arch::Sled::kReturn
+         : kind == format::SledKind::kTailCall ? arch::Sled::kTail
+         : kind == format::SledKind::kCold     ? arch::Sled::kNothing
+                                               : arch::Sled::kSkip;
+}
+
 template <typename Visit>
 void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
-  for (std::uint64_t entry = 0; number < unit_count;) {
-    const auto at = reinterpret_cast<std::uintptr_t>(units + number);
-    const format::SledRecord r = format::decode_sled(units + number, unit_count - number, at, entry);
-    if (r.units == 0) return;
-    const auto kind = static_cast<format::SledKind>(r.kind & KARST_SLED_KIND_MASK);
-    if (kind == format::SledKind::kEntry) entry = r.address;
-    const SledPlace place{r.address, 0, kind, kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop,
-                          (r.kind & KARST_SLED_ALWAYS) != 0};
-    if (!visit(place, number)) return;
-    number += r.units;
-  }
-  for (; number - unit_count < xray_count; ++number) {
-    const format::XRayRecord* const record = xray + (number - unit_count);
+  // Of one of the two tables of units, whose numbers begin at `first`. False if that was all.
+  const auto walk = [&](const std::uint16_t* units, std::uint64_t count, std::uint64_t first, auto sled_of) {
+    if (number - first >= count) return true;
+    const auto at = reinterpret_cast<std::uintptr_t>(units);
+    number =
+        first + format::walk_sleds(units, count, at, number - first, [&](const format::SledRecord& r, std::uint64_t n) {
+          const auto kind = static_cast<format::SledKind>(r.kind & KARST_SLED_KIND_MASK);
+          return visit(SledPlace{r.address, 0, kind, sled_of(kind), (r.kind & KARST_SLED_ALWAYS) != 0}, first + n);
+        });
+    return number - first == count;
+  };
+  if (!walk(gcc, gcc_units, 0, gccs_sled) || !walk(clang, clang_units, gcc_units, clangs_sled)) return;
+  const std::uint64_t of_units = gcc_units + clang_units;
+  for (; number - of_units < xray_count; ++number) {
+    const format::XRayRecord* const record = xray + (number - of_units);
     format::XRayRecord r;  // clang does not align its table
     copy(&r, record, sizeof r);
     const auto at = reinterpret_cast<std::uintptr_t>(record);
     const auto kind = static_cast<format::XRayKind>(r.kind);
     if (kind > format::XRayKind::kEntryWithArguments) continue;
-    SledPlace place{at + static_cast<std::uintptr_t>(r.address),
-                    at + offsetof(format::XRayRecord, function) + static_cast<std::uintptr_t>(r.function),
-                    format::SledKind::kEntry, arch::Sled::kSkip, r.always != 0};
-    if (kind == format::XRayKind::kReturn) place.kind = format::SledKind::kReturn, place.sled = arch::Sled::kReturn;
-    if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall, place.sled = arch::Sled::kTail;
+    const format::SledKind plain = kind == format::XRayKind::kReturn     ? format::SledKind::kReturn
+                                   : kind == format::XRayKind::kTailCall ? format::SledKind::kTailCall
+                                                                         : format::SledKind::kEntry;
+    const SledPlace place{at + static_cast<std::uintptr_t>(r.address),
+                          at + offsetof(format::XRayRecord, function) + static_cast<std::uintptr_t>(r.function), plain,
+                          clangs_sled(plain), r.always != 0};
     if (!visit(place, number)) return;
   }
-  const std::uint64_t others = unit_count + xray_count;
+  const std::uint64_t others = of_units + xray_count;
   std::uintptr_t function = 0;
   for (; number - others < plain_count; ++number) {
     const format::PatchSled& s = plain_sleds[number - others];
     const auto kind = static_cast<format::SledKind>(s.kind);
     if (kind == format::SledKind::kEntry) function = plain_bias + s.function;
     const bool is_cold = kind == format::SledKind::kCold;
-    const SledPlace place{is_cold ? plain_bias + s.function : plain_stubs + s.offset, function, kind,
-                          is_cold ? arch::Sled::kNothing : arch::Sled::kNop, false};
+    const SledPlace place{is_cold ? plain_bias + s.function : plain_stubs + s.offset, function, kind, gccs_sled(kind),
+                          false};
     if (!visit(place, number)) return;
   }
 }

@@ -250,7 +250,7 @@ class Damage(TortureTest):
     """A module whose note or table is wrong is left alone with one message; the rest of the program is traced."""
 
     def spoiled(self, name, spoil, compiler=GCC):
-        plugin = library(name, compiler=compiler)
+        plugin = library(name, compiler=compiler, at_once=name == "xrays")
         image = bytearray(open(plugin, "rb").read())
         sections = subprocess.run(["readelf", "-SW", plugin], check=True, capture_output=True, text=True).stdout
         offsets = {m[1]: int(m[2], 16)
@@ -311,20 +311,43 @@ class Damage(TortureTest):
             image[at:at + 4] = struct.pack("<i", struct.unpack_from("<i", image, at)[0] + 2)
         self.check(self.spoiled("first", spoil), "other code")
 
+    def test_clangs_table_that_begins_with_an_exit(self):
+        need("clang++-14")
+        self.check(self.spoiled("clangs", self.poke("karst_clang_sleds", 0, 3, 2), CLANG), "damaged sled table")
+
+    def test_clangs_record_of_an_unknown_kind(self):
+        need("clang++-14")
+        self.check(self.spoiled("clangs", self.poke("karst_clang_sleds", 0, 1 | 77 << 16), CLANG), "damaged sled table")
+
+    def test_clangs_short_record_outside_of_code(self):
+        need("clang++-14")
+        self.check(self.spoiled("clangs", self.poke("karst_clang_sleds", 0, 0x10000000), CLANG), "damaged sled table")
+
+    def test_clangs_exit_at_other_code(self):
+        need("clang++-14")
+        def spoil(image, offsets):
+            at = offsets["karst_clang_sleds"] + 4  # behind the first function's entry
+            image[at:at + 2] = struct.pack("<H", struct.unpack_from("<H", image, at)[0] + 2)
+        self.check(self.spoiled("clangs", spoil, CLANG), "other code")
+
+    def test_clangs_short_table_outside_of_the_module(self):
+        need("clang++-14")
+        self.check(self.spoiled("clangs", self.poke(".note.karst", self.NOTE + 36, 0x7fffff00), CLANG), "damaged sled table")
+
     def test_clangs_table_of_another_version(self):
         need("clang++-14")
-        self.check(self.spoiled("clangs", self.poke("xray_instr_map", 18, 9, 1), CLANG), "clang")
+        self.check(self.spoiled("xrays", self.poke("xray_instr_map", 18, 9, 1), CLANG), "clang")
 
     def test_clangs_record_outside_of_code(self):
         need("clang++-14")
-        self.check(self.spoiled("clangs", self.poke("xray_instr_map", 4, 1), CLANG), "damaged sled table")
+        self.check(self.spoiled("xrays", self.poke("xray_instr_map", 4, 1), CLANG), "damaged sled table")
 
     def test_clangs_record_at_other_code(self):
         need("clang++-14")
         def spoil(image, offsets):
             at = offsets["xray_instr_map"]
             image[at:at + 8] = struct.pack("<q", struct.unpack_from("<q", image, at)[0] + 1)
-        self.check(self.spoiled("clangs", spoil, CLANG), "other code")
+        self.check(self.spoiled("xrays", spoil, CLANG), "other code")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ KARST_CLANGXX = str(BIN / "karst-clang++")
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so")
 
 
-def library(name, *flags, compiler=KARST_GXX):
+def library(name, *flags, compiler=KARST_GXX, at_once=False):
     """modules/plugin.cc; `name` is that of its namespace and file."""
     return build(name, "modules/plugin.cc", "-O2", "-shared", "-fPIC", f"-DNAME={name}", *flags, compiler=compiler,
-                 output=f"{name}.so")
+                 output=f"{name}.so", at_once=at_once)
 
 
 def host(traced=True):

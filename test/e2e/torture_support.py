@@ -33,27 +33,33 @@ def newest(paths):
     return max((p.stat().st_mtime_ns for p in paths if p.is_file()), default=0)
 
 
-def build(name, source, *flags, compiler="karst-g++", output=None):
-    """Compiles test/e2e/SOURCE into WORK/programs/NAME unless it is there and newer; safe for tests run side by side."""
+def build(name, source, *flags, compiler="karst-g++", output=None, at_once=False):
+    """Compiles test/e2e/SOURCE into WORK/programs/NAME unless it is there and newer; safe for tests run side by side.
+    clang compiles and links in two steps, as builds do, unless `at_once`: its tables differ (docs/how-it-works.md)."""
     directory = WORK / "programs"
     directory.mkdir(parents=True, exist_ok=True)
     program = directory / (output or name)
     command = [str(BIN / compiler) if compiler in WRAPPERS else compiler]
     if compiler in ("karst-g++", "g++"):
         command.append("-std=c++17")
-    command += ["-g", str(HERE / source), *flags, "-o", str(program)]
+    commands = [[*command, "-g", str(HERE / source), *flags, "-o", str(program)]]
+    if "clang" in compiler and not at_once and "-c" not in flags:
+        part = str(program) + ".part.o"
+        options = [flag for flag in flags if flag.startswith("-") and not flag.startswith(("-l", "-Wl,"))]
+        commands = [[*command, "-g", "-c", str(HERE / source), *options, "-o", part],
+                    [*command, "-g", part, *flags, "-o", str(program)]]
     stamp = directory / (program.name + ".command")
     with open(directory / (program.name + ".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         used = [HERE / source, *(HERE / source).parent.glob("*.h"), BIN / "karst-g++",
                 *(BIN.parent / "lib" / "karst").glob("*")]
-        fresh = (program.exists() and stamp.exists() and stamp.read_text() == repr(command)
+        fresh = (program.exists() and stamp.exists() and stamp.read_text() == repr(commands)
                  and program.stat().st_mtime_ns > newest(used))
-        if not fresh:
+        for command in [] if fresh else commands:
             made = subprocess.run(command, capture_output=True, text=True)
             if made.returncode != 0:
                 raise AssertionError(f"{' '.join(command)} failed:\n{made.stderr}")
-            stamp.write_text(repr(command))
+        stamp.write_text(repr(commands))
     return str(program)
 
 

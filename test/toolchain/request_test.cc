@@ -171,6 +171,27 @@ TEST(GnatmakeCommand, CompilesAndLinksByKarstGcc) {
                                       "-margs", "-q", "a.adb"}));
 }
 
+TEST(Clang, KnowsTheObjectsThatACommandWrites) {
+  using Words = std::vector<std::string>;
+  const auto objects = [](const Words& arguments) { return clang_objects(*parse_request(arguments)); };
+  EXPECT_EQ(objects({"-O2", "-c", "src/a.c", "-o", "b/a.o"}), Words{"b/a.o"});
+  EXPECT_EQ(objects({"-c", "-ob.o", "a.c"}), Words{"b.o"});
+  EXPECT_EQ(objects({"-c", "--output=b.o", "a.c"}), Words{"b.o"});
+  EXPECT_EQ(objects({"-c", "src/a.b.cc", "c.S", "-MF", "d.c", "-lm"}), (Words{"a.b.o", "c.o"}));
+  EXPECT_EQ(objects({"@" + file_with("objects.rsp", "-c 'a b.c'")}), Words{"a b.o"});
+  EXPECT_EQ(objects({"-c", "a.c", "other.o", "other.a"}), Words{"a.o"});
+  for (const Words& none : {Words{"a.c", "-o", "a"},
+                            {"-S", "a.c"},
+                            {"-c", "-S", "a.c"},
+                            {"-E", "-c", "a.c"},
+                            {"-c"},
+                            {"-cc1", "-c", "a.c", "-o", "a.o"},
+                            {"-c", "-fno-xray-instrument", "a.c"},
+                            {"-c", "--karst-method=finstrument", "a.c"},
+                            {"-working-directory=x", "-c", "a.c"}})
+    EXPECT_EQ(objects(none), Words{}) << testing::PrintToString(none);
+}
+
 TEST(Clang, RefusesNopsOfItsOwnInThePlaceOfSleds) {
   const auto error = [](const std::vector<std::string>& arguments) {
     const auto request = parse_request(arguments);
