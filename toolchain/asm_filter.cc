@@ -127,6 +127,7 @@ class Nearness {
     label_ = label;
     bytes_ = 0;
     entry_section_ = section_;
+    in_entry_section_ = true;
   }
   /// It goes on somewhere else, or by text that does not tell.
   void end() { bytes_ = kMost; }
@@ -136,10 +137,10 @@ class Nearness {
     if (line.back() == ':' && line.find_first_of(" \t") == std::string_view::npos) return;
     if (line.front() != '.')
       bytes_ += kInstruction;
-    else if (!is_section(line) && section_ == entry_section_)
+    else if (!is_section(line) && is_near())
       see_directive(line);
   }
-  bool is_near() const { return bytes_ < kMost && section_ == entry_section_; }
+  bool is_near() const { return bytes_ < kMost && in_entry_section_; }
   std::string entry() const { return ".Lkarst" + std::to_string(label_); }
 
  private:
@@ -147,19 +148,25 @@ class Nearness {
   static constexpr std::uint64_t kInstruction = 15;  // bytes at most
 
   bool is_section(std::string_view line) {
+    // Most lines are of debug information: .long, .uleb128, .loc.
+    if (line.size() < 2 || std::string_view("tdbsp").find(line[1]) == std::string_view::npos) return false;
     for (const std::string_view name : {".text", ".data", ".bss"})
       if (is_directive(line, name)) {
-        section_ = line;
+        enter(line);
         return true;
       }
     if (is_directive(line, ".section")) {
-      section_ = trim(line.substr(8));
-      section_ = trim(section_.substr(0, section_.find(',')));
+      const std::string_view operands = line.substr(8);
+      enter(trim(operands.substr(0, operands.find(','))));
       return true;
     }
     for (const std::string_view name : {".pushsection", ".popsection", ".previous", ".subsection"})
       if (is_directive(line, name)) end();
     return false;
+  }
+  void enter(std::string_view section) {
+    section_ = section;
+    in_entry_section_ = section == entry_section_;
   }
   /// Those of gcc's that take no room in code, or little.
   void see_directive(std::string_view line) {
@@ -187,6 +194,7 @@ class Nearness {
   std::uint64_t bytes_ = kMost;
   std::string_view section_ = ".text";
   std::string_view entry_section_;
+  bool in_entry_section_ = false;
 };
 
 constexpr std::string_view kEntryTable = "__mcount_loc";
@@ -236,21 +244,33 @@ std::string filter_assembly(std::string_view source) {
   Nearness nearness;
   std::uint64_t entries = 0;
   Lines lines(source);
+  const char* unwritten = source.data();  // what stays as it is is written in large pieces
+  const auto write_up_to = [&](const char* end) {
+    out.append(unwritten, end);
+    unwritten = end;
+  };
   while (!lines.done()) {
     const std::string_view raw = lines.next();
     const std::string_view line = bare(raw);
     if (int count = entry_call_lines(line, lines); count != 0) {
+      write_up_to(raw.data());
       while (--count != 0) lines.next();
+      unwritten = lines.rest().data();
       nearness.begin(++entries);
       out += kAlign;
       out += nearness.entry() + ":\n1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
       continue;
     }
-    if (line == "1:" && function.has_entry() && is_exit_sled(lines)) out += kAlign;
+    if (line == "1:" && function.has_entry() && is_exit_sled(lines)) {
+      write_up_to(raw.data());
+      out += kAlign;
+    }
     const bool entry = starts_entry_record(line);
     if (entry || starts_record(line, "__return_loc")) {
+      write_up_to(raw.data());
       lines.next();  // .quad 1b
       lines.next();  // .previous
+      unwritten = lines.rest().data();
       if (entry) function.enter();
       if (entry && starts_record(line, kAlwaysTable))
         append_far(out, SledKind::kEntry, true);
@@ -264,12 +284,13 @@ std::string filter_assembly(std::string_view source) {
     }
     const bool cold = function.see(line);
     nearness.see(line);
-    out += raw;
     if (!cold) continue;
+    write_up_to(lines.rest().data());
     nearness.end();
     out += "1:\n";
     append_far(out, SledKind::kCold);
   }
+  write_up_to(source.data() + source.size());
   return out;
 }
 
