@@ -121,10 +121,9 @@ class StaticLocks {
       *digit++ = kDigits[id[i] >> 4];
       *digit++ = kDigits[id[i] & 15];
     }
-    karst_name entered{name, path, 0, 0};
-    void (*enter)(karst_name*, const char*, uint32_t);
-    KARST_FIND_(enter, name_with_values);
-    if (enter != nullptr) enter(&entered, values, static_cast<uint32_t>(digit - values));
+    void (*enter)(const char*, const char*, const char*, uint32_t);
+    KARST_FIND_(enter, fact);
+    if (enter != nullptr) enter(name, path, values, static_cast<uint32_t>(digit - values));
   }
 
   static char* put_number(char* to, uintptr_t number) {

@@ -163,7 +163,11 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     report_once("no function is left out, and none watched: " + writer.error().message);
     return false;
   }
-  symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
+  // Notes have their names, and a thread of the program waits. What could not be found is said when the trace is
+  // written.
+  const bool has_code = std::any_of(process.functions.begin(), process.functions.end(),
+                                    [](const reader::Function& f) { return !f.note; });
+  if (has_code) symbols::resolve(process, resolve_);
 
   std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
   std::vector<bool> has_functions(process.modules.size());

@@ -60,17 +60,23 @@ std::uint64_t add_text(const NoteName& name, const char* values, std::uint32_t v
   return make_text_address(offset, size);
 }
 
+/// The name's id; 0: there is no room. Signals must wait.
+std::uint32_t enter_into_table(const NoteName& name, const char* values, std::uint32_t values_size, bool of_fibers) {
+  if (!g_arena.exists() || !own_arena()) return 0;
+  const std::uint64_t text = add_text(name, values, values_size);
+  const std::uint32_t id = text != 0 ? enter_note_name(text, of_fibers) : 0;
+  if (id == 0) say_full();
+  return id;
+}
+
 /// Signals wait, as a handler may come to the same name. Two threads may both enter it: the first one's id stays.
 std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t values_size = 0,
                     bool of_fibers = false) {
   if (recording_has_stopped()) return 0;  // strict seccomp: no further system call
   const sys::SignalsBlocked guard;
-  if (!g_arena.exists() || !own_arena()) return 0;
-  const std::uint64_t text = add_text(name, values, values_size);
-  const std::uint32_t id = text != 0 ? enter_note_name(text, of_fibers) : 0;
+  const std::uint32_t id = enter_into_table(name, values, values_size, of_fibers);
   if (id == 0) {
-    store(name.id, kRefused);
-    say_full();
+    if (g_arena.exists() && own_arena()) store(name.id, kRefused);
     return 0;
   }
   if (has_session()) {
@@ -126,6 +132,12 @@ std::uint32_t note_format_id(NoteFormat* format, const char* types) {
 }
 
 std::uint32_t enter_note(NoteName& name, const char* values, std::uint32_t size) { return enter(name, values, size); }
+
+void enter_fact(const char* text, const char* file, const char* values, std::uint32_t size) {
+  if (recording_has_stopped()) return;
+  const sys::SignalsBlocked guard;
+  enter_into_table(NoteName{text, file, 0, 0}, values, size, false);
+}
 
 std::uint32_t fiber_note_id() {
   static NoteName suspended{kSuspended, nullptr, 0, 0};

@@ -40,6 +40,10 @@ __attribute__((always_inline)) inline std::uint32_t wanted_note(std::uint32_t id
 /// Gives the name its id, which others may have done meanwhile. 0: there are too many. Any context.
 __attribute__((cold)) std::uint32_t enter_note(NoteName& name, const char* values, std::uint32_t size);
 
+/// Enters a name whose description says all that there is: no note of it will come, so nobody is asked whether those
+/// are wanted. Any context.
+__attribute__((cold)) void enter_fact(const char* text, const char* file, const char* values, std::uint32_t size);
+
 /// As karst_note_id, of a name whose notes have values: `values` describes them (format/values.h). Any context.
 inline std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size) {
   const std::uint32_t id = load(name->id);

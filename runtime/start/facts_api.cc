@@ -17,11 +17,6 @@ namespace {
 constexpr std::uint32_t kLongestUnit = 20;
 constexpr std::uint32_t kLongestLine = 1000;
 
-void enter_fact(const char* text, const char* values, std::uint32_t size) {
-  NoteName entered{text, nullptr, 0, 0};
-  enter_note(entered, values, size);
-}
-
 }  // namespace
 
 #define KARST_API(type, name) extern "C" __attribute__((visibility("default"))) type karst_api_##name
@@ -32,7 +27,7 @@ KARST_API(void, app_info)(const char* text, std::size_t size) {
   for (; text != nullptr && length < kLongestLine && length < size && text[length] != '\0'; ++length)
     line[length] = text[length];
   line[length] = '\0';
-  if (length != 0) enter_fact(line, kAppInfo, sizeof kAppInfo - 1);
+  if (length != 0) enter_fact(line, nullptr, kAppInfo, sizeof kAppInfo - 1);
 }
 
 /// `how` 1: a line from value to value; else steps. Colour 0: none is wanted.
@@ -49,7 +44,7 @@ KARST_API(void, plot)(const char* name, const char* unit, int how, std::uint32_t
   add(color == 0 ? "-" : ColorText(color).text, color == 0 ? 1 : sizeof(ColorText));
   add(" ", 1);
   if (unit != nullptr) add(unit, kLongestUnit);
-  enter_fact(name, values, size);
+  enter_fact(name, nullptr, values, size);
 }
 
 KARST_API(int, thread_set_group)(const char* name) {
@@ -66,6 +61,11 @@ KARST_API(int, thread_set_group)(const char* name) {
   for (std::uint32_t rest = state->thread; rest != 0 || count == 0; rest /= 10)
     digits[count++] = static_cast<char>('0' + rest % 10);
   while (count != 0) values[size++] = digits[--count];
-  enter_fact(name, values, size);
+  enter_fact(name, nullptr, values, size);
   return 0;
+}
+
+/// What the libraries of interpose/ know of the program.
+KARST_API(void, fact)(const char* text, const char* file, const char* values, std::uint32_t size) {
+  enter_fact(text, file, values, size);
 }

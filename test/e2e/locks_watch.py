@@ -3,6 +3,7 @@
 The program waits 30 ms for one lock of each kind, and for a condition, which is no lock. Its function block() takes as
 long: 'lock' is a word there and no regular expression.
 """
+import csv
 import json
 import subprocess
 
@@ -50,6 +51,19 @@ class LocksWatch(TortureTest):
         run = self.watched("--over", "lock:5s")
         self.assertEqual(self.kept(run), [])
         self.assertNotIn("no traced function", run.err)
+
+    def durations(self, run, function):
+        done = subprocess.run([KARST, "calls", "--format", "csv", "--raw", "-f", function, str(run.trace.path)],
+                              capture_output=True, text=True, check=True, timeout=TIMEOUT)
+        return [int(row["duration_ns"]) for row in csv.DictReader(done.stdout.splitlines())]
+
+    def test_the_first_wait_is_not_held_up_by_karst(self):
+        # A new name needs no symbols: reading them took 1.2 ms and more, in which the program's thread stood.
+        def held_up():
+            run = self.watched("--keep", "nothing")
+            (call,), (wait,) = self.durations(run, "^take_mutex"), self.durations(run, "^wait for mutex$")
+            return call - wait
+        self.assertLess(min(held_up() for _ in range(4)), 600_000)
 
     def explained(self, run, *options):
         done = subprocess.run([KARST, "explain", "--json", *options, str(run.trace.path)], capture_output=True, text=True,
