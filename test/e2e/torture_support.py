@@ -43,9 +43,10 @@ def build(name, source, *flags, compiler="karst-g++", output=None, at_once=False
     if compiler in ("karst-g++", "g++"):
         command.append("-std=c++17")
     commands = [[*command, "-g", str(HERE / source), *flags, "-o", str(program)]]
-    if "clang" in compiler and not at_once and "-c" not in flags:
+    if "karst-clang" in compiler and not at_once and "-c" not in flags:
         part = str(program) + ".part.o"
-        options = [flag for flag in flags if flag.startswith("-") and not flag.startswith(("-l", "-Wl,"))]
+        options = [flag for flag in flags
+                   if not flag.startswith(("-l", "-Wl,")) and not flag.endswith((".c", ".cc", ".S", ".o", ".a", ".so"))]
         commands = [[*command, "-g", "-c", str(HERE / source), *options, "-o", part],
                     [*command, "-g", part, *flags, "-o", str(program)]]
     stamp = directory / (program.name + ".command")
