@@ -37,10 +37,20 @@ query::CallColumns without_cost(query::CallColumns calls, const reader::Process&
   return calls;
 }
 
-double call_cost_ns(const reader::Process& process, const reader::Clock& clock) {
+namespace {
+double cost_ns(std::uint32_t cost, const reader::Clock& clock) {
   if (clock.ticks_per_second == 0) return 0;
-  return static_cast<double>(process.call_cost) / static_cast<double>(format::kCallCostUnit) * 1e9 /
+  return static_cast<double>(cost) / static_cast<double>(format::kCallCostUnit) * 1e9 /
          static_cast<double>(clock.ticks_per_second);
+}
+}  // namespace
+
+double call_cost_ns(const reader::Process& process, const reader::Clock& clock) {
+  return cost_ns(process.call_cost, clock);
+}
+
+double call_cost_off_by_ns(const reader::Process& process, const reader::Clock& clock) {
+  return cost_ns(process.call_cost_off_by, clock);
 }
 
 }  // namespace karst::analysis

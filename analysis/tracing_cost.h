@@ -32,5 +32,7 @@ query::CallColumns without_cost(query::CallColumns calls, const reader::Process&
 
 /// What a call costs, in ns; 0: not known.
 double call_cost_ns(const reader::Process& process, const reader::Clock& clock);
+/// How far a call's time may be off for it, and for each call within it as much; in ns; 0: not known.
+double call_cost_off_by_ns(const reader::Process& process, const reader::Clock& clock);
 
 }  // namespace karst::analysis

@@ -277,8 +277,9 @@ void print_csv(const analysis::Report& report, Output& out) {
   }
 }
 
-void print_json(const analysis::Report& report, const Rest& rest, const std::string& by, const reader::Trace& trace,
+void print_json(const analysis::Report& report, const Rest& rest, const std::string& by, const Input& input,
                 Output& out) {
+  const reader::Trace& trace = input.trace;
   Json json;
   json.open('{');
   if (report.of_groups) json.field("by", by);
@@ -307,6 +308,8 @@ void print_json(const analysis::Report& report, const Rest& rest, const std::str
   json.field("complete", trace.complete()).field("out_of_order", report.out_of_order);
   json.field("unmatched_exits", report.unmatched_exits).field("missing_exits", report.missing_exits);
   json.field("unknown_ids", report.unknown_ids).field("missing_blocks", report.missing_blocks);
+  const CallCost cost = call_cost_of(input);
+  json.field("call_cost_ns", cost.most).field("call_cost_off_by_ns", cost.off_by);
   json.close('}').close('}').flush(out);
   out.append("\n");
 }
@@ -467,7 +470,7 @@ int report_command(const Options& options) {
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { print_json(report, rest, options.by, trace, output); },
+      options.format, trace, [&](Output& output) { print_json(report, rest, options.by, **input, output); },
       [&](Output& output) { print_csv(report, output); });
 }
 

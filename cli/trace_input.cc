@@ -353,19 +353,27 @@ void CallsCache::clear() {
   latest_thread_ = nullptr;
 }
 
-std::string cost_text(const Input& input) {
-  double least = 0, most = 0;
+CallCost call_cost_of(const Input& input) {
+  CallCost cost;
   for (const reader::Thread* thread : input.threads) {
-    const double ns = analysis::call_cost_ns(input.trace.processes()[thread->process], input.trace.clock());
+    const reader::Process& process = input.trace.processes()[thread->process];
+    const double ns = analysis::call_cost_ns(process, input.trace.clock());
     if (ns == 0) continue;
-    least = least == 0 ? ns : std::min(least, ns);
-    most = std::max(most, ns);
+    cost.off_by = std::max(cost.off_by, analysis::call_cost_off_by_ns(process, input.trace.clock()));
+    cost.least = cost.least == 0 ? ns : std::min(cost.least, ns);
+    cost.most = std::max(cost.most, ns);
   }
+  return cost;
+}
+
+std::string cost_text(const Input& input) {
+  const auto [least, most, off_by] = call_cost_of(input);
   if (most == 0) return {};
   const std::string cost =
       most < least + 0.5 ? fmt::format("{:.0f} ns", most) : fmt::format("{:.0f} to {:.0f} ns", least, most);
-  return input.raw ? fmt::format("(as recorded: tracing's own {} a call are in these times)", cost)
-                   : fmt::format("(without tracing's own {} a call, an estimate; --raw: with it)", cost);
+  if (input.raw) return fmt::format("(as recorded: tracing's own {} a call are in these times)", cost);
+  const std::string uncertainty = off_by == 0 ? "" : fmt::format(" that may be off by {:.0f} ns", off_by);
+  return fmt::format("(without tracing's own {} a call, an estimate{}; --raw: with it)", cost, uncertainty);
 }
 
 void say_cost(Screen& screen, const Input& input) {

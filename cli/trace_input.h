@@ -131,6 +131,14 @@ void say_cost(Screen& screen, const Input& input);
 /// The text of that line; empty for none.
 std::string cost_text(const Input& input);
 
+/// What tracing a call costs in the processes that an input is of, in ns; 0: not known.
+struct CallCost {
+  double least = 0;
+  double most = 0;
+  double off_by = 0;  ///< so much more or less it may be, at most
+};
+CallCost call_cost_of(const Input& input);
+
 /// What to say where no call passes the filters of an input.
 Error nothing_passes(const Input& input);
 

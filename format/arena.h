@@ -35,7 +35,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 8;
+inline constexpr std::uint32_t kArenaVersion = 9;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -113,10 +113,12 @@ struct ArenaHeader {
   // With the clocks at the start these give the clock's rate to whoever finds the arena on another day.
   std::uint64_t clock_readings;  ///< made so far, each into clocks[number % 2], then counted
   ArenaClock clocks[2];
-  std::uint8_t boot_id[16];     ///< of the kernel that ran the process; zero: not known
-  std::uint64_t values_offset;  ///< of the ArenaValues (format/values.h); 0: there are none
+  std::uint8_t boot_id[16];        ///< of the kernel that ran the process; zero: not known
+  std::uint64_t values_offset;     ///< of the ArenaValues (format/values.h); 0: there are none
+  std::uint32_t call_cost_off_by;  ///< as CostRecord::off_by
+  std::uint32_t reserved;
 };
-static_assert(sizeof(ArenaHeader) == 400 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 408 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled

@@ -252,8 +252,9 @@ inline constexpr std::uint64_t kCallCostUnit = 64;
 struct CostRecord {
   std::uint32_t call;    ///< of both its events
   std::uint32_t inside;  ///< of that between the times of the two; `call` at most
+  std::uint32_t off_by;  ///< how much more or less a call may cost, by the code around it; 0: not known
 };
-static_assert(sizeof(CostRecord) == 8);
+static_assert(sizeof(CostRecord) == 12);
 
 /// BLKS := BlocksHeader (BlockRecord Event*event_count)*count
 struct BlocksHeader {

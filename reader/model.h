@@ -121,6 +121,7 @@ struct Process {
   std::uint64_t clock_longest_ticks = 0;  ///< and stood still for so long at most
   std::uint32_t call_cost = 0;            ///< what tracing a call costs, in 1/format::kCallCostUnit ticks; 0: not known
   std::uint32_t call_cost_inside = 0;     ///< how much of it lies between the call's begin and its end
+  std::uint32_t call_cost_off_by = 0;     ///< how much more or less it may be; 0: not known
 };
 
 using karst::Clock;

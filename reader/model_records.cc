@@ -285,6 +285,7 @@ void ModelBuilder::add_costs(const Chunk& chunk) {
     Process& made = process(table.process());
     made.call_cost = record.call;
     made.call_cost_inside = std::min(record.inside, record.call);
+    made.call_cost_off_by = record.off_by;
   });
 }
 

@@ -454,7 +454,7 @@ void TraceWriter::add_mode(const reader::Process& process) {
 void TraceWriter::add_cost(const reader::Process& process) {
   if (process.call_cost == 0) return;
   auto table = make_table<format::CostRecord>(*impl_, ChunkType::kCosts, process.index, false);
-  table.add({process.call_cost, process.call_cost_inside});
+  table.add({process.call_cost, process.call_cost_inside, process.call_cost_off_by});
 }
 
 void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Switch> switches) {

@@ -197,7 +197,7 @@ void write_cost(RawFile& file, char* space, const RawTrace& trace) {
   if (h.call_cost == 0) return;
   RawTable<CostRecord> table(file, ChunkType::kCosts, space);
   table.make_room(0);
-  table.add({h.call_cost, h.call_cost_inside});
+  table.add({h.call_cost, h.call_cost_inside, h.call_cost_off_by});
 }
 
 /// The call that a slot keeps; false when there is none, or it is being changed. Others may write to the arena: all

@@ -149,7 +149,7 @@ class Trace:
             self.modes.append((process, v))
 
     def cost(self, payload):
-        for process, v, _ in records(payload, "2I"):
+        for process, v, _ in records(payload, "3I"):
             self.costs.append((process, v))
 
     def srcf(self, payload):
@@ -268,7 +268,7 @@ class Trace:
                 yield "mode least %d clock %d longest %d" % mode
         for process, cost in self.costs:
             if process == index:
-                yield "cost of a call %d inside %d" % cost
+                yield "cost of a call %d inside %d off by %d" % cost
         for process, *switch in self.switches:
             if process == index:
                 yield "switch %s from %d of %d begin %d end %d reason %d" % tuple(switch)

@@ -59,6 +59,7 @@ inline SmallTrace small_values() {
   process.switches = {{8600, 8700, 2, 2, false, 2}, {8800, 8800, 2, 1, true, 0}, {8900, 0, 0, 0, false, 1}};
   process.call_cost = 2500;
   process.call_cost_inside = 700;
+  process.call_cost_off_by = 3100;
   process.threads.resize(2);
   process.threads[0] = {0, 0, 4711, false, 1100, 0, 3, 4, 0, "app"};
   process.threads[1] = {0, 7, 4712, true, 1200, 8500, 1, 2, 0, "worker"};

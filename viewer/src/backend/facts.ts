@@ -356,6 +356,7 @@ export function explanationFacts(answer: Json): Explanation {
     rest: num(json.rest_ns),
     restShare: num(json.rest_share),
     callCost: json.raw === true ? 0 : num(json.call_cost),
+    callCostOffBy: num(json.call_cost_off_by),
   };
 }
 

@@ -125,7 +125,8 @@ function Answer({ of, value }: { of: Selected; value: Explanation }) {
       )}
       {value.callCost > 0 && (
         <p class="quiet" data-testid="explained-cost">
-          These times are without tracing’s own {duration(value.callCost)} a call, an estimate; the timeline’s are as
+          These times are without tracing’s own {duration(value.callCost)} a call, an estimate
+          {value.callCostOffBy > 0 && ` that may be off by ${duration(value.callCostOffBy)}`}; the timeline’s are as
           recorded.
         </p>
       )}

@@ -63,4 +63,6 @@ export interface Explanation {
   restShare: number;
   /** What a call costs with the tracer, ns; 0: not known. */
   callCost: number;
+  /** How far a call's time may be off for it, ns; 0: not known. */
+  callCostOffBy: number;
 }
