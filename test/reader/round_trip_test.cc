@@ -67,7 +67,7 @@ inlined 1 depth 1 copies 1 name "ns::work(int)" at "/home/me/app.cc" 20 called "
 inlined 2 depth 1 copies 3 name "ns::helper(int)" at "/home/me/app.h" 40 called "/home/me/app.cc" 21
 inlined 2 depth 2 copies 1 name "deeper" at "/home/me/app.h" 41 called "/home/me/app.h" 42
 inlined 2 depth 1 copies 1 name "other" at "" 0 called "" 0
-cost of a call 2500 inside 700
+cost of a call 2500 inside 700 off by 3100
 switch off from 2 of 2 begin 8600 end 8700 reason 2
 switch on from 2 of 1 begin 8800 end 8800 reason 0
 switch off from 0 of 0 begin 8900 end 0 reason 1
