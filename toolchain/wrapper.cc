@@ -128,6 +128,7 @@ karst::Result<ToRun> command_of(const Wrapper& wrapper, const std::string& compi
 
 /// Runs the compiler as a child, which ends with us. Its exit status; a signal that ended it ends us, too.
 int run_to_end(char* const* arguments, const std::function<int()>& cannot_run) {
+  signal(SIGCHLD, SIG_DFL);  // who starts us may have it ignored, and then nobody can be waited for
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) return cannot_run();

@@ -128,7 +128,7 @@ inline arch::Sled clangs_sled(format::SledKind kind) {
 
 template <typename Visit>
 void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
-  // Of one of the two tables of units, whose numbers begin at `first`. False if that was all.
+  // One of the two tables of units, whose numbers begin at `first`. True if the next table is to be visited, too.
   const auto walk = [&](const std::uint16_t* units, std::uint64_t count, std::uint64_t first, auto sled_of) {
     if (number - first >= count) return true;
     const auto at = reinterpret_cast<std::uintptr_t>(units);
@@ -148,12 +148,12 @@ void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
     const auto at = reinterpret_cast<std::uintptr_t>(record);
     const auto kind = static_cast<format::XRayKind>(r.kind);
     if (kind > format::XRayKind::kEntryWithArguments) continue;
-    const format::SledKind plain = kind == format::XRayKind::kReturn     ? format::SledKind::kReturn
-                                   : kind == format::XRayKind::kTailCall ? format::SledKind::kTailCall
-                                                                         : format::SledKind::kEntry;
+    const format::SledKind sled_kind = kind == format::XRayKind::kReturn     ? format::SledKind::kReturn
+                                       : kind == format::XRayKind::kTailCall ? format::SledKind::kTailCall
+                                                                             : format::SledKind::kEntry;
     const SledPlace place{at + static_cast<std::uintptr_t>(r.address),
-                          at + offsetof(format::XRayRecord, function) + static_cast<std::uintptr_t>(r.function), plain,
-                          clangs_sled(plain), r.always != 0};
+                          at + offsetof(format::XRayRecord, function) + static_cast<std::uintptr_t>(r.function),
+                          sled_kind, clangs_sled(sled_kind), r.always != 0};
     if (!visit(place, number)) return;
   }
   const std::uint64_t others = of_units + xray_count;

@@ -184,6 +184,11 @@ class Objects(ClangTest):
         self.assertIn("linker", done.stderr)
         self.assertEqual((self.directory / "second.o").read_bytes(), before)
 
+    def test_where_children_are_ignored(self):
+        self.run_command(sys.executable, "-c", "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                         "os.execv(sys.argv[1], sys.argv[1:])", CLANG, "-c", "program.c", "-o", "p.o")
+        self.assertIn("karst_clang_sleds", self.section_names("p.o"))
+
     def test_rights_of_the_object(self):
         os.umask(old := os.umask(0o022))
         self.compile("-c", "program.c", "-o", "p.o")
