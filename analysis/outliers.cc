@@ -40,7 +40,7 @@ std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from
 /// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or a quarter of what all
 /// within it do.
 bool is_within_cost(const query::CallColumns& calls, std::uint32_t row, std::uint64_t excess) {
-  if (calls.below.empty()) return false;
+  if (calls.taken.empty()) return false;
   constexpr std::uint64_t kQuarters = 4;
   return excess < calls.call_cost / format::kCallCostUnit || excess < calls.cost(row) / kQuarters;
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/notes.h"
 #include "analysis/parts.h"
+#include "analysis/tracing_cost.h"
 #include "analysis/waits.h"
 #include "query/scope.h"
 
@@ -248,24 +249,26 @@ struct RequestFinder::Impl {
   Piece piece_of(const reader::Thread& thread, const reader::Calls& calls, query::TickRange work) {
     Piece piece{work, &thread, 0, 0, {}, {}};
     const reader::Process& process = trace.processes()[thread.process];
-    const std::uint64_t all = raw ? 0 : process.call_cost, inside = raw ? 0 : process.call_cost_inside;
-    std::uint64_t recorded = 0;
-    const query::RowRange rows = query::rows_in(query::CallColumns(calls), work);
+    const CostOfCalls cost(process);
+    std::uint64_t taken = 0;
+    const query::CallColumns columns(calls);
+    const query::RowRange rows = query::rows_in(columns, work);
     const auto add = [&](std::uint32_t row, std::uint64_t ticks) {
       if (counts(thread, calls.function[row])) sums.add(calls.function[row], ticks);
     };
     query::each_row(rows, [&](std::uint32_t row) {
       const std::uint64_t ticks = work.clip(calls.begin[row], calls.begin[row] + calls.duration[row]);
       const bool fresh = row >= rows.first && query::is_counted(calls.marks[row]);
-      recorded += fresh ? 1 : 0;
+      const std::uint64_t inside = fresh && !raw ? cost.inside(columns, row) : 0;
+      const std::uint64_t outside = fresh && !raw ? cost.outside() : 0;
+      taken += inside + outside;
       if (fresh && counts(thread, calls.function[row])) ++piece.calls;
       // Of what a call costs, `inside` is in its own time and the rest in its caller's.
-      add(row, ticks - (fresh ? inside / format::kCallCostUnit : 0));
-      if (calls.parent[row] != reader::kNoParent)
-        add(calls.parent[row], 0 - ticks - (fresh ? (all - inside) / format::kCallCostUnit : 0));
+      add(row, ticks - inside / format::kCallCostUnit);
+      if (calls.parent[row] != reader::kNoParent) add(calls.parent[row], 0 - ticks - outside / format::kCallCostUnit);
     });
     piece.self = sums.take();
-    piece.cost = std::min(recorded * all / format::kCallCostUnit, work.end - work.begin);
+    piece.cost = std::min(taken / format::kCallCostUnit, work.end - work.begin);
     if (const reader::ThreadStates* of = states.states_of(thread); of != nullptr) {
       piece.states = of->between(work.begin, work.end);
       query::take_cost_out(piece.states, piece.cost);

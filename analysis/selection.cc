@@ -183,7 +183,7 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
     calls.function[to] = calls.function[row];
     calls.begin[to] = calls.begin[row];
     calls.duration[to] = calls.duration[row];
-    if (calls.below.size() != 0) calls.below[to] = calls.below[row];
+    if (calls.taken.size() != 0) calls.taken[to] = calls.taken[row];
     calls.marks[to] = calls.marks[row];
     calls.parent[to] = caller;
     constexpr std::uint16_t kDeepest = std::numeric_limits<std::uint16_t>::max();
@@ -197,7 +197,7 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
   calls.begin.resize(kept);
   calls.duration.resize(kept);
   calls.marks.resize(kept);
-  if (calls.below.size() != 0) calls.below.resize(kept);
+  if (calls.taken.size() != 0) calls.taken.resize(kept);
   calls.parent.resize(kept);
   calls.depth.resize(kept);
   // A note belongs to the innermost of its calls that stays; but one of values goes with its call.

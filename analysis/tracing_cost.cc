@@ -4,17 +4,20 @@ namespace karst::analysis {
 
 namespace {
 
-// By row: how many calls were recorded within it.
-void count_below(const query::CallColumns& calls, const std::optional<query::TickRange>& range,
-                 reader::Column<std::uint32_t>& below) {
-  below.clear();
-  below.resize(calls.size());
+void add_up(const query::CallColumns& calls, const reader::Process& process,
+            const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
+  taken.clear();
+  taken.resize(calls.size());
+  const CostOfCalls cost(process);
   for (std::size_t row = calls.size(); row-- > 0;) {
+    const std::uint64_t own = cost.inside(calls, row);
+    const std::uint64_t within = taken[row];
+    taken[row] = within + own;
     const std::uint32_t parent = calls.parent[row];
     if (parent == reader::kNoParent) continue;
     const std::uint64_t begin = calls.begin[row], end = calls.end(row);
     const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
-    below[parent] += below[row] + (is_recorded(calls.marks[row]) && !outside ? 1 : 0);
+    taken[parent] += within + (is_recorded(calls.marks[row]) && !outside ? own + cost.outside() : 0);
   }
 }
 
@@ -23,17 +26,15 @@ void count_below(const query::CallColumns& calls, const std::optional<query::Tic
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
   if (process.call_cost == 0 || calls.size() == 0) return;
   calls.call_cost = process.call_cost;
-  calls.call_cost_inside = process.call_cost_inside;
-  count_below(query::CallColumns(calls), range, calls.below);
+  add_up(query::CallColumns(calls), process, range, calls.taken);
 }
 
 query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
-                                reader::Column<std::uint32_t>& below) {
+                                reader::Column<std::uint64_t>& taken) {
   if (process.call_cost == 0 || calls.size() == 0) return calls;
-  count_below(calls, std::nullopt, below);
-  calls.below = {below.data(), below.size()};
+  add_up(calls, process, std::nullopt, taken);
+  calls.taken = {taken.data(), taken.size()};
   calls.call_cost = process.call_cost;
-  calls.call_cost_inside = process.call_cost_inside;
   return calls;
 }
 

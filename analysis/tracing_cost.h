@@ -3,13 +3,19 @@
 // difference lies between a call's begin and its end (runtime/budget/event_cost.cc; in the file: COST). A call's
 // duration then has too much by
 //
-//   inside + call * (calls recorded within it)
+//   its own part inside + what the calls recorded within it cost, inside and outside
 //
-// What hooks cost varies with the code around them, as processors overlap the two (docs/limits.md). So a single short
-// call's time is an estimate, and sums are better than their parts.
+// What hooks cost varies with the code around them, as processors overlap the two (docs/limits.md). Between two events
+// that follow each other as closely as events can, there was next to nothing to overlap with: of a call of that length,
+// with none within it, seven eighths are taken for the hooks', and less the longer it is, up to twice that length. So a
+// single short call's time is an estimate, and sums are better than their parts.
 #pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
+#include "format/trace.h"
 #include "query/selection.h"
 #include "reader/column.h"
 #include "reader/model.h"
@@ -22,13 +28,38 @@ inline bool is_recorded(std::uint8_t marks) {
   return query::is_counted(marks) && (marks & reader::kCallOpenBegin) == 0;
 }
 
+/// What calls of a process cost, in 1/format::kCallCostUnit ticks.
+class CostOfCalls {
+ public:
+  explicit CostOfCalls(const reader::Process& process)
+      : inside_(process.call_cost_inside),
+        outside_(process.call_cost - process.call_cost_inside),
+        event_(process.call_cost_off_by / 2) {}
+  /// Of the call of this row, between its begin and its end. All calls of the thread must be there.
+  std::uint64_t inside(const query::CallColumns& calls, std::size_t row) const {
+    const bool is_alone = row + 1 == calls.size() || calls.parent[row + 1] != row;
+    return is_alone ? inside_alone(calls.duration[row]) : inside_;
+  }
+  std::uint64_t outside() const { return outside_; }
+
+ private:
+  std::uint64_t inside_alone(std::uint64_t ticks) const {
+    constexpr std::uint64_t kUnit = format::kCallCostUnit;
+    if (ticks >= 2 * event_ / kUnit) return inside_;
+    const std::uint64_t near = std::min(ticks * kUnit, 2 * event_ - ticks * kUnit);
+    return std::max(inside_, near - near / 8);
+  }
+  std::uint64_t inside_, outside_;
+  std::uint64_t event_;  ///< of an event among nothing else; 0: not known
+};
+
 /// From here on calls.time() is without the tracer's cost, if `process` knows it. Calls outside of `range` are not
 /// counted; to be used before these are taken out of `calls`.
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range);
 
-/// The same of columns that somebody else has; the result views `below` beside them.
+/// The same of columns that somebody else has; the result views `taken` beside them.
 query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
-                                reader::Column<std::uint32_t>& below);
+                                reader::Column<std::uint64_t>& taken);
 
 /// What a call costs, in ns; 0: not known.
 double call_cost_ns(const reader::Process& process, const reader::Clock& clock);

@@ -338,7 +338,7 @@ const reader::Calls& CallsCache::of(const reader::Thread& thread) {
   if (bytes_ + bytes <= kMost) {
     bytes_ += bytes;
     const auto shrink = [](auto&... columns) { (columns.shrink_to_fit(), ...); };  // the memory may be a larger one's
-    shrink(calls.function, calls.begin, calls.duration, calls.parent, calls.depth, calls.marks, calls.below);
+    shrink(calls.function, calls.begin, calls.duration, calls.parent, calls.depth, calls.marks, calls.taken);
     return kept_.emplace(&thread, std::move(calls)).first->second;
   }
   latest_ = std::move(calls);

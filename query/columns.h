@@ -22,9 +22,8 @@ struct CallColumns {
   std::span<const std::uint32_t> parent;    ///< row, or reader::kNoParent
   std::span<const std::uint16_t> depth;
   std::span<const std::uint8_t> marks;     ///< reader::CallMark bits
-  std::span<const std::uint32_t> below{};  ///< as reader::Calls has it, and the two that follow; empty: costs stay in
+  std::span<const std::uint64_t> taken{};  ///< as reader::Calls has it, and what follows; empty: costs stay in
   std::uint32_t call_cost = 0;
-  std::uint32_t call_cost_inside = 0;
 
   CallColumns() = default;
   /// Views `calls`, which must outlive this.
@@ -35,16 +34,13 @@ struct CallColumns {
         parent(calls.parent.data(), calls.size()),
         depth(calls.depth.data(), calls.size()),
         marks(calls.marks.data(), calls.size()),
-        below(calls.below.data(), calls.below.size()),
-        call_cost(calls.call_cost),
-        call_cost_inside(calls.call_cost_inside) {}
+        taken(calls.taken.data(), calls.taken.size()),
+        call_cost(calls.call_cost) {}
 
   std::size_t size() const { return function.size(); }
   std::uint64_t end(std::size_t row) const { return begin[row] + duration[row]; }
   /// Ticks of a call's time that are the tracer's.
-  std::uint64_t cost(std::size_t row) const {
-    return below.empty() ? 0 : reader::cost_of_calls(call_cost, call_cost_inside, below[row]);
-  }
+  std::uint64_t cost(std::size_t row) const { return taken.empty() ? 0 : taken[row] / format::kCallCostUnit; }
   /// How long it took without them.
   std::uint64_t time(std::size_t row) const { return reader::without_cost(duration[row], cost(row)); }
 };

@@ -64,8 +64,8 @@ Rebuilder::Rebuilder(const Process& process, std::size_t rows, Calls used)
   make_room(calls_.parent, used.parent);
   make_room(calls_.depth, used.depth);
   make_room(calls_.marks, used.marks);
-  calls_.below = std::move(used.below);
-  calls_.below.clear();
+  calls_.taken = std::move(used.taken);
+  calls_.taken.clear();
 }
 
 // The columns, on the walker's fast path.

@@ -177,10 +177,6 @@ struct Note {
   std::uint64_t bytes = 0;        ///< from here on
 };
 
-/// What the tracer adds to the duration of a call with `below` calls recorded within it, in ticks.
-inline std::uint64_t cost_of_calls(std::uint32_t call, std::uint32_t inside, std::uint32_t below) {
-  return (inside + std::uint64_t{call} * below) / format::kCallCostUnit;
-}
 inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { return ticks > cost ? ticks - cost : 0; }
 
 /// The calls of one thread in order of their begin (a parent before its children), in columns.
@@ -192,11 +188,10 @@ struct Calls {
   Column<std::uint16_t> depth;     ///< 0 for calls without a parent; stays at 65535 below that
   Column<std::uint8_t> marks;      ///< CallMark bits
 
-  /// Where times are to be without the tracer (analysis/tracing_cost.h): calls recorded within each, and the costs of
-  /// one in 1/format::kCallCostUnit ticks. Else empty.
-  Column<std::uint32_t> below;
+  /// Where times are to be without the tracer (analysis/tracing_cost.h): what tracing took of each, and what it takes
+  /// of a call by itself, in 1/format::kCallCostUnit ticks. Else empty.
+  Column<std::uint64_t> taken;
   std::uint32_t call_cost = 0;
-  std::uint32_t call_cost_inside = 0;
 
   std::vector<Note> notes;  ///< in the order of their making
   std::string note_bytes;   ///< what they say: texts without an end mark, numbers
@@ -216,9 +211,7 @@ struct Calls {
 
   std::size_t size() const { return function.size(); }
   /// Ticks of `duration` that are the tracer's; 0 where that is not asked for. An estimate, which may be above it.
-  std::uint64_t cost(std::size_t row) const {
-    return below.size() == 0 ? 0 : cost_of_calls(call_cost, call_cost_inside, below[row]);
-  }
+  std::uint64_t cost(std::size_t row) const { return taken.size() == 0 ? 0 : taken[row] / format::kCallCostUnit; }
   /// `duration` without that.
   std::uint64_t time(std::size_t row) const { return without_cost(duration[row], cost(row)); }
   std::string_view bytes_of(const Note& note) const {

@@ -48,6 +48,35 @@ TEST(TracingCost, IsTheCallsOwnAndThatOfAllWithinIt) {
   EXPECT_EQ(calls.duration[0], 1000U);  // what was recorded stays
 }
 
+TEST(TracingCost, OfACallAsShortAsItsEventsIsMostOfIt) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  reader::Process process = process_with_cost();
+  process.call_cost_off_by = 40 * kUnit;  // so an event among nothing else costs 20
+  take_cost_out(calls, process, {});
+  EXPECT_EQ(calls.taken[3], 10 * kUnit - 10 * kUnit / 8);  // 10 ticks long
+  EXPECT_EQ(calls.taken[2], 5 * kUnit);                    // 50: as ever
+  EXPECT_EQ(calls.taken[1], 5 * kUnit + 20 * kUnit);       // not alone, however long
+  EXPECT_EQ(calls.taken[0], 5 * kUnit + 15 * kUnit + calls.taken[1] + 15 * kUnit + calls.taken[3]);
+}
+
+TEST(TracingCost, FallsWithTheLengthOfACallThatIsAlone) {
+  constexpr std::uint64_t kQuarters[] = {1, 7, 14, 7, 1, 1};  // of a tick: of calls of 0, 2, 4 and more ticks
+  SampleTrace values;
+  values.process(1, "app", {"main", "leaf"}).thread(1, "app").enter(1, 1000);
+  for (std::uint64_t i = 0; i < 6; ++i) values.call(2, 1100 + 100 * i, 1100 + 100 * i + 2 * i);
+  values.exit(1, 2000);
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  reader::Process process;
+  process.call_cost = kUnit;
+  process.call_cost_inside = kUnit / 4;
+  process.call_cost_off_by = 8 * kUnit;  // 4 an event
+  take_cost_out(calls, process, {});
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(calls.taken[1 + i], kQuarters[i] * kUnit / 4) << i;
+}
+
 TEST(TracingCost, OfAProcessThatDoesNotKnowItIsNothing) {
   SampleTrace values = sample();
   const reader::Trace trace = values.open();

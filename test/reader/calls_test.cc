@@ -364,10 +364,10 @@ TEST(Calls, AreTheSameInMemoryThatWasUsed) {
     ASSERT_TRUE(trace.ok());
     const reader::Thread& thread = trace->processes().at(0).threads.at(0);
     const Calls fresh = rebuild_calls(*trace, thread);
-    used.below.resize(100, 7);
+    used.taken.resize(100, 7);
     used = rebuild_calls(*trace, thread, std::move(used));
     EXPECT_EQ(rows(used), rows(fresh));
-    EXPECT_EQ(used.below.size(), 0U);
+    EXPECT_EQ(used.taken.size(), 0U);
     EXPECT_EQ(used.notes.size(), fresh.notes.size());
     EXPECT_EQ(used.note_bytes, fresh.note_bytes);
     EXPECT_EQ(std::tuple(used.events, used.first_ticks, used.last_ticks, used.missing_blocks),

@@ -68,11 +68,12 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
 std::uint64_t cost_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
   const reader::Process& process = index.trace().processes()[thread.thread->process];
   if (process.call_cost == 0) return 0;
-  std::uint32_t below = 0;
+  const analysis::CostOfCalls cost(process);
+  std::uint64_t taken = cost.inside(thread.calls, row);
   const std::uint32_t end = subtree_end(thread.calls, row);
-  for (std::uint32_t at = row + 1; at < end; ++at) below += analysis::is_recorded(thread.calls.marks[at]) ? 1 : 0;
-  return std::min(reader::cost_of_calls(process.call_cost, process.call_cost_inside, below),
-                  thread.calls.duration[row]);
+  for (std::uint32_t at = row + 1; at < end; ++at)
+    if (analysis::is_recorded(thread.calls.marks[at])) taken += cost.inside(thread.calls, at) + cost.outside();
+  return std::min(taken / format::kCallCostUnit, thread.calls.duration[row]);
 }
 
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,

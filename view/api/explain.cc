@@ -75,10 +75,10 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
                        Work* work) {
   const reader::Trace& trace = index.trace();
   const ThreadIndex& its = index.threads()[call.thread];
-  reader::Column<std::uint32_t> below;
+  reader::Column<std::uint64_t> taken;
   const auto times_of = [&](const ThreadIndex& thread) {
     if (raw) return thread.calls;
-    return analysis::without_cost(thread.calls, trace.processes()[thread.thread->process], below);
+    return analysis::without_cost(thread.calls, trace.processes()[thread.thread->process], taken);
   };
   const std::uint32_t function = its.calls.function[call.row];
   analysis::CallRef ref{its.thread, call.row, 0, call.begin, call.begin + call.duration};
