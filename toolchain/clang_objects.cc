@@ -28,6 +28,7 @@ using format::XRayRecord;
 constexpr std::string_view kOldName = "xray_instr_map";
 constexpr std::string_view kNewName = "karst_clang_sleds";
 constexpr std::string_view kIndexName = "xray_fn_idx";  // where in the table each function's sleds are; of newer clang
+constexpr std::uint64_t kMostAlignment = 1 << 16;       // libelf fills files up to where sections begin
 constexpr std::string_view kRelocations = ".rela";
 
 struct CloseElf {
@@ -89,7 +90,7 @@ class Object {
       return false;
     for (std::size_t i = 1; i < count_; ++i) {
       GElf_Shdr section;
-      if (gelf_getshdr(elf_getscn(elf, i), &section) == nullptr) return false;
+      if (gelf_getshdr(elf_getscn(elf, i), &section) == nullptr || section.sh_addralign > kMostAlignment) return false;
       if (section.sh_type == SHT_RELA) relocations_of_[section.sh_info] = i;
       if (section.sh_type == SHT_SYMTAB) symbols_ = i;
       if (section.sh_type == SHT_SYMTAB_SHNDX) indices_ = i;
