@@ -73,12 +73,13 @@ def bench_corrected(rounds, scratch, notes):
                 continue
             value = median(samples[way])
             stated = calls * median(off_by[way])
-            as_stated.append(abs(value - base) <= max(stated, OFF_BY * base if judged else 0))
+            # Of long calls less is stated than two runs of the same differ by.
+            as_stated.append(abs(value - base) <= stated or (judged and judge(value / base)))
             rows.append(Row(f"times without the tracer, {threads} thread{'s' if threads > 1 else ''}", f"{order} {function}, {way}",
                             value, "ns", value / base, "plain", "within 10%" if judged else "",
                             judge(value / base) if judged else None,
                             f"recorded: {median(raw[way]) / base:.2f} x; stated: +-{stated / base:.2f} x"))
     held = sum(as_stated)
-    rows.append(Row("times without the tracer", "off by no more than is stated", held, f"of {len(as_stated)} rows",
+    rows.append(Row("times without the tracer", "within what is stated, or within 10%", held, f"of {len(as_stated)} rows",
                     target="all", met=held == len(as_stated)))
     return rows

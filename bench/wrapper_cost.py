@@ -81,8 +81,7 @@ def compiling_leveldb(rounds, directory, notes):
         plain = ["env", "KARST_CXX=" + compiler]
         own = [*plain, str(BIN / wrapper), *arguments]
         # clang's sleds are its own; what Karst adds is told against clang with them.
-        cost, base = added([*plain, compiler, *sleds, *arguments], own, directory, 2 * rounds + 1,
-                           cpu_time)
+        cost, base = added([*plain, compiler, *sleds, *arguments], own, directory, 2 * rounds + 1, cpu_time)
         rows.append(Row("wrappers", f"{wrapper}, compile LevelDB's db_impl.cc", 100 * cost / base, "% added",
                         target=f"<= {COMPILE_TARGET_PERCENT:g}%", met=cost <= base * COMPILE_TARGET_PERCENT / 100,
                         note=f"{'with sleds' if sleds else 'plain'} {base:.0f} ms"))

@@ -276,6 +276,14 @@ class Damage(TortureTest):
             image[offsets[section] + at:offsets[section] + at + size] = value.to_bytes(size, "little")
         return spoil
 
+    @staticmethod
+    def move(section, at, layout, by):
+        """The distance there leads so many bytes further."""
+        def spoil(image, offsets):
+            place = offsets[section] + at
+            struct.pack_into(layout, image, place, struct.unpack_from(layout, image, place)[0] + by)
+        return spoil
+
     NOTE = 12 + 8  # the note's content, behind its header and its name
 
     def test_note_that_asks_for_a_later_runtime(self):
@@ -306,10 +314,7 @@ class Damage(TortureTest):
         self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 24, 2)), "older Karst")
 
     def test_record_at_other_code(self):
-        def spoil(image, offsets):
-            at = offsets["karst_sleds"]
-            image[at:at + 4] = struct.pack("<i", struct.unpack_from("<i", image, at)[0] + 2)
-        self.check(self.spoiled("first", spoil), "other code")
+        self.check(self.spoiled("first", self.move("karst_sleds", 0, "<i", 2)), "other code")
 
     def test_clangs_table_that_begins_with_an_exit(self):
         need("clang++-14")
@@ -325,10 +330,8 @@ class Damage(TortureTest):
 
     def test_clangs_exit_at_other_code(self):
         need("clang++-14")
-        def spoil(image, offsets):
-            at = offsets["karst_clang_sleds"] + 4  # behind the first function's entry
-            image[at:at + 2] = struct.pack("<H", struct.unpack_from("<H", image, at)[0] + 2)
-        self.check(self.spoiled("clangs", spoil, CLANG), "other code")
+        behind_the_entry = 4
+        self.check(self.spoiled("clangs", self.move("karst_clang_sleds", behind_the_entry, "<H", 2), CLANG), "other code")
 
     def test_clangs_short_table_outside_of_the_module(self):
         need("clang++-14")
@@ -344,10 +347,7 @@ class Damage(TortureTest):
 
     def test_clangs_record_at_other_code(self):
         need("clang++-14")
-        def spoil(image, offsets):
-            at = offsets["xray_instr_map"]
-            image[at:at + 8] = struct.pack("<q", struct.unpack_from("<q", image, at)[0] + 1)
-        self.check(self.spoiled("xrays", spoil, CLANG), "other code")
+        self.check(self.spoiled("xrays", self.move("xray_instr_map", 0, "<q", 1), CLANG), "other code")
 
 
 if __name__ == "__main__":
