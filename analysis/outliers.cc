@@ -1,5 +1,5 @@
-// Medians need all durations: the first pass keeps them by function, the second compares. What is inside an outlier is
-// looked at only for those that are shown.
+// Medians need all durations: the first pass keeps them by function, the second compares. No outlier is inside another,
+// so to go down each one's path takes a look at each call at most once or twice.
 #include "analysis/outliers.h"
 
 #include <algorithm>
@@ -35,6 +35,22 @@ std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from
   begin = std::max(begin, from);
   end = std::min(end, to);
   return end > begin ? end - begin : 0;
+}
+
+/// The first row behind `row` that is not inside it. Most calls are small, so it is looked for near by first.
+std::uint32_t row_behind(const query::CallColumns& calls, std::uint32_t row) {
+  const std::uint64_t end = end_of(calls, row);
+  const auto count = static_cast<std::uint32_t>(calls.size());
+  std::uint32_t from = row + 1;
+  for (std::uint32_t step = 1; from < count && calls.begin[from] < end; step *= 2) {
+    if (count - from <= step || calls.begin[from + step] >= end) {
+      const auto behind = calls.begin.begin() + std::min(from + step, count);
+      return static_cast<std::uint32_t>(std::lower_bound(calls.begin.begin() + from, behind, end) -
+                                        calls.begin.begin());
+    }
+    from += step;
+  }
+  return from;
 }
 
 /// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or a quarter of what all
@@ -91,6 +107,36 @@ struct OutlierFinder::Impl {
     }
   }
 
+  std::uint64_t usual_of(std::uint32_t of_process, std::uint32_t id) {
+    const std::uint32_t of = number(of_process, id);
+    return of < usual.size() ? usual[of] : 0;
+  }
+
+  /// Calls `use(row)` for those on the path below `row`.
+  template <typename Use>
+  void descend(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t row, Use&& use) {
+    const std::uint64_t whole = usual_of(thread.process, calls.function[row]);
+    const auto excess = [&](std::uint32_t of) {
+      std::uint64_t usually = usual_of(thread.process, calls.function[of]);
+      if (usually > whole) usually = 0;
+      return calls.time(of) > usually ? calls.time(of) - usually : 0;
+    };
+    const std::uint64_t least = (excess(row) + 1) / 2;
+    const auto count = static_cast<std::uint32_t>(calls.size());
+    for (std::uint32_t at = row;;) {
+      std::uint32_t best = reader::kNoParent;
+      for (std::uint32_t r = at + 1; r < count && calls.begin[r] < end_of(calls, at); r = row_behind(calls, r)) {
+        if (calls.parent[r] != at) continue;
+        if (best == reader::kNoParent ||
+            std::pair(excess(r), calls.time(r)) > std::pair(excess(best), calls.time(best)))
+          best = r;
+      }
+      if (best == reader::kNoParent || excess(best) < least) return;
+      use(best);
+      at = best;
+    }
+  }
+
   /// Calls `use(row, number)` for each complete call that is inside no other of its function; when it returns true,
   /// nothing inside that call is looked at.
   template <typename Use>
@@ -143,13 +189,15 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
     if (is_within_cost(calls, row, duration - usual)) return false;
     if (i.functions != nullptr && !i.functions->contains(thread.process, calls.function[row])) return false;
     ++i.found;
-    const Outlier outlier{
-        {&thread, row, duration, calls.begin[row], calls.end(row)}, calls.function[row], number, usual};
+    Outlier outlier{
+        {&thread, row, duration, calls.begin[row], calls.end(row)}, calls.function[row], number, number, usual};
     if (i.heap.size() == i.most) {
       if (i.most == 0 || !greater(outlier, i.heap.front())) return true;
       std::pop_heap(i.heap.begin(), i.heap.end(), greater);
       i.heap.pop_back();
     }
+    i.descend(thread, calls, row,
+              [&](std::uint32_t below) { outlier.cause = i.number(thread.process, calls.function[below]); });
     i.heap.push_back(outlier);
     std::push_heap(i.heap.begin(), i.heap.end(), greater);
     return true;
@@ -170,30 +218,15 @@ std::uint64_t OutlierFinder::found() const { return impl_->found; }
 
 std::uint64_t OutlierFinder::usual_of(std::uint32_t process, std::uint32_t id) {
   impl_->settle();
-  const std::uint32_t number = impl_->number(process, id);
-  return number < impl_->usual.size() ? impl_->usual[number] : 0;
+  return impl_->usual_of(process, id);
 }
 
 std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& thread, const query::CallColumns& calls,
                                                      std::uint32_t row) {
-  const auto excess = [&](std::uint32_t of) {
-    const std::uint64_t usual = usual_of(thread.process, calls.function[of]);
-    return calls.time(of) > usual ? calls.time(of) - usual : 0;
-  };
-  const std::uint64_t least = (excess(row) + 1) / 2;
+  impl_->settle();
   std::vector<std::uint32_t> path;
-  for (std::uint32_t at = row;;) {
-    std::uint32_t best = reader::kNoParent;
-    const auto count = static_cast<std::uint32_t>(calls.size());
-    for (std::uint32_t r = at + 1; r < count && calls.begin[r] < end_of(calls, at); ++r) {
-      if (calls.parent[r] != at) continue;
-      if (best == reader::kNoParent || std::pair(excess(r), calls.time(r)) > std::pair(excess(best), calls.time(best)))
-        best = r;
-    }
-    if (best == reader::kNoParent || calls.time(best) < least) return path;
-    path.push_back(best);
-    at = best;
-  }
+  impl_->descend(thread, calls, row, [&](std::uint32_t below) { path.push_back(below); });
+  return path;
 }
 
 const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end) {
@@ -211,9 +244,10 @@ const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, st
 
 std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, bool each) {
   std::vector<OutlierGroup> groups;
-  std::unordered_map<std::uint32_t, std::size_t> group_of;
+  std::unordered_map<std::uint64_t, std::size_t> group_of;
   for (const Outlier& outlier : outliers) {
-    const auto [at, fresh] = group_of.try_emplace(outlier.number, groups.size());
+    const std::uint64_t key = std::uint64_t{outlier.number} << 32 | outlier.cause;
+    const auto [at, fresh] = group_of.try_emplace(key, groups.size());
     if (fresh || each) groups.push_back({outlier, 0, 0});
     OutlierGroup& of = groups[each ? groups.size() - 1 : at->second];
     ++of.calls;

@@ -4,7 +4,9 @@
 // outlier  a call of at least three times the usual, that is inside no other outlier. Where times are without the
 //          tracer's cost, more than that may be wrong by
 // excess   what an outlier took beyond the usual: outliers are ranked by it
-// path     from an outlier down, by the callee of greatest excess, while a callee takes at least half of its excess
+// path     from an outlier down, by the callee of greatest excess, while a callee has at least half of its excess. What
+//          usually takes longer than the outlier's function does not belong to its usual calls: all of it is excess
+// cause    the function that the path ends in: a function may be slow for several
 //
 // A function that is called a few times (main, what threads start with) has no usual time, so its calls are none.
 #pragma once
@@ -26,6 +28,7 @@ struct Outlier {
   CallRef call;
   std::uint32_t function = 0;  ///< id in the thread's process
   std::uint32_t number = 0;    ///< the function's among all of the trace: the same in each process
+  std::uint32_t cause = 0;     ///< such a number; its own where the path has no callee
   std::uint64_t usual = 0;     ///< ticks
   std::uint64_t excess() const { return call.duration - usual; }
 };
@@ -64,15 +67,15 @@ class OutlierFinder {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Outliers of one function, or one of them.
+/// Outliers of one function with one cause, or one of them.
 struct OutlierGroup {
   Outlier worst;
   std::uint64_t calls = 0;
   std::uint64_t duration = 0;  ///< ticks, of all
 };
-/// What a finder is asked to keep, so that its outliers can be added up by function.
+/// What a finder is asked to keep, so that its outliers can be added up.
 inline constexpr std::size_t kMostOutliers = 100'000;
-/// One for each function, in the order that the finder has them, or with `each` one for each outlier.
+/// One for each function and cause, in the order that the finder has them, or with `each` one for each outlier.
 std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, bool each);
 
 /// What another thread did while one waited for it.

@@ -88,8 +88,8 @@ class Waits {
   mutable std::unordered_map<const reader::Thread*, std::vector<Wait>> waits_;
 };
 
-/// Words for a wait: "blocked in futex, woken by 4711 worker in Queue::push(int); then 1.2 ms for a CPU". `name` gives
-/// a function's name, fit to be shown; `time` words for ticks.
+/// Words for a wait: "blocked in futex, woken by 4711 worker in Queue::push(int); the last 1.2 ms waiting for a CPU".
+/// `name` gives a function's name, fit to be shown; `time` words for ticks.
 template <typename Name, typename Time>
 std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time);
 
@@ -116,7 +116,7 @@ std::string describe(const Wait& wait, const reader::States& states, Name&& name
   }
   if (!who.empty()) text += ", woken by " + who;
   if (wait.waker.row != reader::kNoParent) text += " in " + name(*wait.waker.thread, wait.waker.function);
-  if (wait.runnable != 0) text += "; then " + time(wait.runnable) + " for a CPU";
+  if (wait.runnable != 0) text += "; the last " + time(wait.runnable) + " waiting for a CPU";
   return text + cut_words(wait);
 }
 

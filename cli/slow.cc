@@ -36,7 +36,8 @@ struct Options {
   TextOptions text;
 };
 
-constexpr const char* kFooter = R"(Output: the calls with the greatest excess first, one for each function:
+constexpr const char* kFooter = R"(Output: the calls with the greatest excess first, one for each function and
+each callee that their time went to:
 
   1. Store::put took 20.31 ms, 1244 times its usual 16.33 us
        at 3.204 s in thread 812 worker 2; 3 more such calls, 41.07 ms in all
@@ -45,7 +46,8 @@ constexpr const char* kFooter = R"(Output: the calls with the greatest excess fi
 
 The usual time of a function is the median of its calls, known from ten on; a
 call is listed if it took three times as long. Calls inside a listed one are
-not listed again: the third line leads down to where the time went.
+not listed again: the third line leads down to where the time went. Of calls of
+one function whose time went to the same callee the slowest is shown.
 What it waited for is known where the trace has thread states
 (karst run --sched), and who ended a wait where ftrace recorded it.
 
@@ -356,8 +358,8 @@ void register_slow(Command app, int& status) {
   Command command = app.add_subcommand("slow", "Show calls that took far longer than usual, and what they waited for");
   command.footer(kFooter);
   add_file_option(command, options->input);
-  command.add_option("-n,--limit", options->limit, "Show N functions (default 10)").type_name("N").check(positive());
-  command.add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
+  command.add_option("-n,--limit", options->limit, "Show N of them (default 10)").type_name("N").check(positive());
+  command.add_flag("--each", options->each, "Show each call, not the slowest of those alike alone");
   command.add_flag("--follow", options->follow,
                    "Go on from who ended a wait to what that thread did meanwhile and waited for");
   add_format_options(command, options->format, {"text", "json"});

@@ -83,7 +83,7 @@ Where the trace has thread states (karst run --sched), a line stands for each
 long wait (--min-wait) below the call that waited; --no-states leaves them out:
 
     20.12 ms    Queue::pop(Item&)
-    19.90 ms      [blocked in futex, woken by 4711 main in Queue::push(Item); then 12.00 us for a CPU]
+    19.90 ms      [blocked in futex, woken by 4711 main in Queue::push(Item); the last 12.00 us waiting for a CPU]
      4.00 ms      [runnable, kept off CPU 3 by 812 stress]
 
 Who woke a thread and who took its CPU is known if ftrace recorded it, and the

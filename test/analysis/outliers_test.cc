@@ -83,6 +83,60 @@ TEST(Outliers, PathLeadsToWhereTheTimeWent) {
   EXPECT_EQ(path, (std::vector<std::uint32_t>{kPut, kLock}));
 }
 
+// Two calls of serve() are slow by lock(), one by parse(), and one by itself.
+TEST(Outliers, AreGroupedByWhereTheTimeWent) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "serve(int)", "parse(char*)", "put(int)", "lock()"});
+  sample.thread(10, "main");
+  std::uint64_t at = 10'000;
+  for (int i = 0; i < 40; ++i) {
+    const std::uint64_t lock = i == 12 ? 5'000'000 : i == 30 ? 7'000'000 : 1'000;
+    const std::uint64_t parse = i == 20 ? 6'000'000 : 50'000;
+    const std::uint64_t own = i == 25 ? 900'000 : 0;
+    sample.enter(kServe, at).call(kParse, at + 1'000, at + 1'000 + parse).enter(kPut, at + 10'000 + parse);
+    sample.call(kLock, at + 11'000 + parse, at + 11'000 + parse + lock).exit(kPut, at + 30'000 + parse + lock);
+    at += 40'000 + parse + lock + own;
+    sample.exit(kServe, at);
+    at += 1'000;
+  }
+  const reader::Trace trace = sample.open();
+  const std::vector<Outlier> outliers = find(trace).outliers;
+  ASSERT_EQ(outliers.size(), 4U);
+  const auto groups = analysis::group_outliers(outliers, false);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].calls, 2U);
+  EXPECT_EQ(groups[0].worst.excess(), 6'999'000U);
+  EXPECT_EQ(groups[0].duration, 12'180'000U);
+  EXPECT_EQ(groups[1].calls, 1U);
+  EXPECT_EQ(groups[1].worst.excess(), 5'950'000U);
+  EXPECT_EQ(groups[2].worst.excess(), 900'000U);
+  EXPECT_EQ(groups[2].worst.cause, groups[2].worst.number) << "no callee has half of it";
+  EXPECT_EQ(analysis::group_outliers(outliers, true).size(), 4U);
+}
+
+// Each twentieth call of serve() calls load(), which takes as long as it always does; one parses for longer.
+TEST(Outliers, PathLeadsToWhatIsNotCalledUsually) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "serve(int)", "parse(char*)", "load()"}).thread(10, "main");
+  std::uint64_t at = 10'000;
+  for (int i = 0; i < 400; ++i) {
+    const std::uint64_t load = i % 20 == 0 ? 2'000'000 + i : 0;
+    const std::uint64_t own = i == 30 ? 1'000'000 : 0;
+    sample.enter(kServe, at).call(kParse, at + 100, at + 5'000 + i);
+    if (load != 0) sample.call(4, at + 6'000, at + 6'000 + load);
+    at += 7'000 + load + own;
+    sample.exit(kServe, at);
+    at += 1'000;
+  }
+  const reader::Trace trace = sample.open();
+  const auto groups = analysis::group_outliers(find(trace).outliers, false);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].calls, 20U);
+  EXPECT_NE(groups[0].worst.cause, groups[0].worst.number);
+  EXPECT_EQ(groups[1].calls, 1U);
+  EXPECT_EQ(groups[1].worst.cause, groups[1].worst.number) << "parse() took its usual time";
+}
+
 TEST(Outliers, NothingStandsOutOfWhatIsAlike) {
   SampleTrace sample;
   fill_server(sample, 1'000);

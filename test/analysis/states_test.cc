@@ -56,7 +56,7 @@ TEST(Waits, SayWhyAndWhoEndedThem) {
   EXPECT_EQ(of_worker[0].end, 1'000'000U);
   EXPECT_EQ(of_worker[0].length(), 1'100'000U);
   EXPECT_EQ(words_of(trace, of_worker[0]),
-            "blocked in futex, woken by 10 main in put(int); then 300000 ticks for a CPU");
+            "blocked in futex, woken by 10 main in put(int); the last 300000 ticks waiting for a CPU");
   EXPECT_EQ(of_worker[1].state, ThreadState::kPreempted);
   EXPECT_EQ(words_of(trace, of_worker[1]), "runnable, kept off CPU 1 by 99 stranger");
   EXPECT_EQ(of_worker[2].begin, 2'500'000U);
