@@ -26,6 +26,7 @@ struct ReportBuilder::Impl {
   Report report;
   Parts parts;
   std::vector<std::uint64_t> thread_long;  // by function
+  std::vector<std::uint64_t> noting;       // by function: ticks
   query::TableSums sums;
   std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
   std::vector<FunctionPiece> pieces;
@@ -56,6 +57,15 @@ struct ReportBuilder::Impl {
     sums.add(part, report.has_states);
     keep_durations(part);
     count_thread_long(part, calls);
+    if (groups == nullptr && calls.call_cost != 0) count_noting(part, calls);
+  }
+
+  /// A group's calls are not known by their notes alone.
+  void count_noting(const query::Scope::Part& part, const reader::Calls& calls) {
+    noting.resize(rows());
+    for (const reader::Note& note : calls.notes)
+      if (note.name < part.function_of.size() && part.function_of[note.name] < noting.size())
+        noting[part.function_of[note.name]] += ticks_of_noting(calls, note);
   }
 
   void count_thread_long(const query::Scope::Part& part, const reader::Calls& calls) {
@@ -111,7 +121,7 @@ struct ReportBuilder::Impl {
     row.self_ns = ns(of.self);
     row.total_cost_ns = ns(of.cost);
     row.self_cost_ns = ns(of.self_cost);
-    row.tracing_ns = clock.to_ns(of.tracing / format::kCallCostUnit);
+    row.tracing_ns = clock.to_ns(of.tracing / format::kCallCostUnit + (number < noting.size() ? noting[number] : 0));
     row.total_states = state_report(of.total_states);
     row.self_states = state_report(of.self_states);
     if (durations.empty()) return row;

@@ -54,10 +54,10 @@ struct FunctionReport {
   std::uint64_t self_ns = 0;
   std::uint64_t total_cost_ns = 0;  ///< the tracer's, which was taken out of total_ns
   std::uint64_t self_cost_ns = 0;   ///< ... of self_ns
-  std::uint64_t tracing_ns = 0;     ///< what its own events cost: a part in its time, the rest in its callers'
-  StateReport total_states;         ///< of total_ns; all 0 when the trace has no states, as the next
-  StateReport self_states;          ///< of self_ns
-  std::uint64_t min_ns = 0;         ///< this and the rest: 0 when no call is complete
+  std::uint64_t tracing_ns = 0;  ///< what its own events and values cost: a part in its time, the rest in its callers'
+  StateReport total_states;      ///< of total_ns; all 0 when the trace has no states, as the next
+  StateReport self_states;       ///< of self_ns
+  std::uint64_t min_ns = 0;      ///< this and the rest: 0 when no call is complete
   std::uint64_t mean_ns = 0;
   std::uint64_t p50_ns = 0;
   std::uint64_t p99_ns = 0;

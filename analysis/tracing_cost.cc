@@ -1,13 +1,25 @@
 #include "analysis/tracing_cost.h"
 
+#include "analysis/values.h"
+
 namespace karst::analysis {
 
 namespace {
 
+/// What it took to note values, of the calls in which that was.
+void add_noting(const reader::Calls& notes, std::size_t rows, const std::optional<query::TickRange>& range,
+                reader::Column<std::uint64_t>& taken) {
+  taken.clear();
+  taken.resize(rows);
+  for (const reader::Note& note : notes.notes) {
+    if (note.row >= rows || (range && (note.ticks < range->begin || note.ticks >= range->end))) continue;
+    taken[note.row] += ticks_of_noting(notes, note) * format::kCallCostUnit;
+  }
+}
+
+/// `taken` has what was taken beside the events.
 void add_up(const query::CallColumns& calls, const reader::Process& process,
             const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
-  taken.clear();
-  taken.resize(calls.size());
   const CostOfCalls cost(process);
   for (std::size_t row = calls.size(); row-- > 0;) {
     const std::uint64_t own = cost.inside(calls, row);
@@ -26,12 +38,14 @@ void add_up(const query::CallColumns& calls, const reader::Process& process,
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
   if (process.call_cost == 0 || calls.size() == 0) return;
   calls.call_cost = process.call_cost;
+  add_noting(calls, calls.size(), range, calls.taken);
   add_up(query::CallColumns(calls), process, range, calls.taken);
 }
 
-query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process, const reader::Calls* notes,
                                 reader::Column<std::uint64_t>& taken) {
   if (process.call_cost == 0 || calls.size() == 0) return calls;
+  add_noting(notes != nullptr ? *notes : reader::Calls(), calls.size(), std::nullopt, taken);
   add_up(calls, process, std::nullopt, taken);
   calls.taken = {taken.data(), taken.size()};
   calls.call_cost = process.call_cost;

@@ -53,12 +53,13 @@ class CostOfCalls {
   std::uint64_t event_;  ///< of an event among nothing else; 0: not known
 };
 
-/// From here on calls.time() is without the tracer's cost, if `process` knows it. Calls outside of `range` are not
-/// counted; to be used before these are taken out of `calls`.
+/// From here on calls.time() is without the tracer's cost, also of values that it noted, if `process` knows it. Calls
+/// outside of `range` are not counted; to be used before these are taken out of `calls`.
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range);
 
-/// The same of columns that somebody else has; the result views `taken` beside them.
-query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+/// The same of columns that somebody else has; the result views `taken` beside them. `notes`: the same calls' notes of
+/// values, or null.
+query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process, const reader::Calls* notes,
                                 reader::Column<std::uint64_t>& taken);
 
 /// What a call costs, in ns; 0: not known.

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 #include "analysis/errno_names.h"
@@ -165,11 +166,16 @@ std::vector<Value> take_values(std::string_view description, std::string_view& b
   return values;
 }
 
-/// Takes the mark of the end off. False: the note is torn, or stripped.
-bool take_end(std::string_view& bytes) {
-  if (bytes.empty() || static_cast<std::uint8_t>(bytes.back()) != format::kValuesEnd) return false;
-  bytes.remove_suffix(1);
-  return true;
+/// Takes the end off, in which it may be told how long the values took. Nothing: the note is torn, or stripped.
+std::optional<format::ValuesTime> take_end(std::string_view& bytes) {
+  format::ValuesTime took = 0;
+  if (bytes.empty()) return {};
+  const auto end = static_cast<std::uint8_t>(bytes.back());
+  const std::size_t size = end == format::kValuesEndTimed ? sizeof took : 0;
+  if ((size == 0 && end != format::kValuesEnd) || bytes.size() < size + 1) return {};
+  std::memcpy(&took, bytes.data() + bytes.size() - 1 - size, size);
+  bytes.remove_suffix(size + 1);
+  return took;
 }
 
 }  // namespace
@@ -199,6 +205,12 @@ RecordNumbers record_numbers(std::string_view bytes) {
     bytes.remove_prefix(size);
   }
   return numbers;
+}
+
+std::uint64_t ticks_of_noting(const reader::Calls& calls, const reader::Note& note) {
+  if (!is_of_call(note) && !is(note, NoteKind::kRecord)) return 0;
+  std::string_view bytes(reinterpret_cast<const char*>(calls.note_bytes.data()) + note.bytes, note.size);
+  return take_end(bytes).value_or(0);
 }
 
 std::optional<double> number_in(std::string_view text) {

@@ -49,6 +49,9 @@ class RecordNumbers {
 };
 /// Empty: it is torn, or has other values.
 RecordNumbers record_numbers(std::string_view bytes);
+/// How long it took to note values that had to be read from memory: it is a part of the time of the call that
+/// Note::row is. 0: it was not told.
+std::uint64_t ticks_of_noting(const reader::Calls& calls, const reader::Note& note);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);
 
@@ -71,6 +74,7 @@ class CallValues {
  public:
   explicit CallValues(const reader::Calls& calls);
 
+  const reader::Calls& calls() const { return calls_; }
   bool empty() const { return arguments_.empty() && returned_.empty(); }
   std::size_t bytes() const { return (arguments_.capacity() + returned_.capacity()) * sizeof(Rows::value_type); }
   /// Null: nothing is noted of the call.

@@ -9,7 +9,8 @@
 //             kValueUnreadable     no memory can be read at its address; no bytes
 //             kValueNull           its address is null; no bytes
 //             kValueNoRoom         the note was full; no bytes
-//           and kValuesEnd, as zeros at a note's end are not kept
+//           and, as zeros at a note's end are not kept, kValuesEnd; or, where memory was read, how long all this took,
+//           in ticks (4 bytes), and kValuesEndTimed
 //
 // A note of arguments lies before its call's enter, as the thread's next one of this function; a note of returned
 // values before its exit, in the call.
@@ -133,6 +134,8 @@ inline constexpr std::uint32_t kMostValueBytes = 100;  ///< of one value
 inline constexpr std::uint32_t kUsualValueText = 64;   ///< of a text
 inline constexpr std::uint32_t kMostValuesInNote = 400;
 inline constexpr std::uint8_t kValuesEnd = 0xff;
+inline constexpr std::uint8_t kValuesEndTimed = 0xfe;
+using ValuesTime = std::uint32_t;  ///< ticks; the greatest also stands for more
 inline constexpr std::uint8_t kValueCut = 0x80;
 inline constexpr std::uint8_t kValueUnreadable = 0x7f;
 inline constexpr std::uint8_t kValueNull = 0x7e;

@@ -7,6 +7,7 @@
 #include "arch/page.h"
 #include "arch/x86_64/vectors.h"
 #include "format/patch_table.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/modules.h"
@@ -117,12 +118,28 @@ std::uint64_t vector_register(std::uint32_t number, const unsigned char* kept) {
 
 /// A note that is being put together.
 struct Values {
-  unsigned char bytes[kMostValuesInNote + 1 + 7];  ///< with kValuesEnd, and what record_note_and_call() may read
+  unsigned char bytes[kMostValuesInNote + sizeof(ValuesTime) + 1 + 7];  ///< with the end, and what
+                                                                        ///< record_note_and_call() may read
   std::uint32_t used = 0;
   std::uint32_t most_text = 0;
+  std::uint64_t begun = 0;
   std::uintptr_t stack = 0;
   const unsigned char* vectors = nullptr;  ///< where vector registers are kept; null: in themselves
 
+  void start(std::uintptr_t of_stack, std::uint32_t most) {
+    begun = event_time();
+    stack = of_stack;
+    most_text = most < kMostValueBytes ? most : kMostValueBytes;
+  }
+  /// No value follows.
+  void finish() {
+    constexpr std::uint64_t kMost = ~ValuesTime{0};
+    const std::uint64_t ticks = event_time() - begun;
+    const auto took = static_cast<ValuesTime>(ticks < kMost ? ticks : kMost);
+    copy(bytes + used, &took, sizeof took);
+    used += sizeof took;
+    bytes[used++] = kValuesEndTimed;
+  }
   /// Where the value may be written behind its size; null: there is no room, which is noted.
   unsigned char* room(std::uint32_t size) {
     // So many values as there can be have at least their size byte.
@@ -345,10 +362,9 @@ void record_numbers_note(NoteKind kind, std::uint32_t name, const ValueOp* ops, 
 void record_values_note(NoteKind kind, std::uint32_t name, const ValueOp* ops, std::uint32_t count,
                         const std::uint64_t* words, std::uintptr_t stack, std::uint32_t most_text) {
   Values values;
-  values.stack = stack;
-  values.most_text = most_text < kMostValueBytes ? most_text : kMostValueBytes;
+  values.start(stack, most_text);
   for (std::uint32_t i = 0; i < count; ++i) add(values, ops[i], words);
-  values.bytes[values.used++] = kValuesEnd;
+  values.finish();
   record_note(kind, name, values.bytes, values.used);
 }
 
@@ -400,10 +416,9 @@ bool record_values(const SavedRegisters* saved, bool alone) {
       return record_short_note_and_call(kind, id, note.bytes(), note.size(), low_bits);
   }
   Values values;
-  values.stack = stack;
-  values.most_text = spec->most_text < kMostValueBytes ? spec->most_text : kMostValueBytes;
+  values.start(stack, spec->most_text);
   for (std::uint32_t i = 0; i < count; ++i) add(values, ops[i], words);
-  values.bytes[values.used++] = kValuesEnd;
+  values.finish();
   return record_note_and_call(kind, id, values.bytes, values.used, low_bits);
 }
 

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "analysis/report.h"
 #include "analysis/selection.h"
+#include "format/values.h"
 #include "test/analysis/sample_trace.h"
 
 namespace karst::analysis {
@@ -75,6 +79,57 @@ TEST(TracingCost, FallsWithTheLengthOfACallThatIsAlone) {
   process.call_cost_off_by = 8 * kUnit;  // 4 an event
   take_cost_out(calls, process, {});
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(calls.taken[1 + i], kQuarters[i] * kUnit / 4) << i;
+}
+
+std::string timed_end(format::ValuesTime ticks) {
+  return std::string(reinterpret_cast<const char*>(&ticks), sizeof ticks) + static_cast<char>(format::kValuesEndTimed);
+}
+
+// What it took to note work()'s argument lies in main(), what it took to note its result in itself.
+TEST(TracingCost, HasWhatItTookToNoteValues) {
+  SampleTrace values;
+  values.process(1, "app", {"main", "work", "leaf"}).thread(1, "app").enter(1, 1000);
+  values.values(format::NoteKind::kArguments, 2, std::string("\1\7") + timed_end(60), 1100);
+  values.enter(2, 1100).call(3, 1200, 1250);
+  values.values(format::NoteKind::kReturned, 2, std::string("\1\7") + timed_end(33), 1400).exit(2, 1400);
+  const std::string untimed = "\1\7" + std::string(1, static_cast<char>(format::kValuesEnd));
+  const std::string torn = std::string("\1") + static_cast<char>(format::kValuesEndTimed);
+  for (const std::string& bytes : {untimed, torn}) values.values(format::NoteKind::kArguments, 3, bytes, 1450);
+  values.call(3, 1500, 1510).exit(1, 2000);
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  take_cost_out(calls, process_with_cost(), {});
+  ASSERT_EQ(calls.size(), 4U);
+  EXPECT_EQ(calls.time(0), 1000U - 5 - 3 * 20 - 60 - 33);
+  EXPECT_EQ(calls.time(1), 300U - 5 - 20 - 33);
+  EXPECT_EQ(calls.time(2), 50U - 5);
+  EXPECT_EQ(calls.time(3), 10U - 5);
+
+  reader::Column<std::uint64_t> taken;
+  const reader::Calls recorded = calls_of(trace);
+  const auto with_notes = without_cost(query::CallColumns(recorded), process_with_cost(), &recorded, taken);
+  EXPECT_EQ(with_notes.time(0), calls.time(0));
+  EXPECT_EQ(with_notes.time(1), calls.time(1));
+
+  ReportBuilder report(trace, nullptr);
+  report.add(trace.processes()[0].threads[0], calls);
+  std::map<std::string, std::uint64_t> tracing;
+  for (const FunctionReport& f : report.finish().functions) tracing[f.name] = f.tracing_ns;
+  EXPECT_EQ(tracing["main"], trace.clock().to_ns(20));
+  EXPECT_EQ(tracing["work"], trace.clock().to_ns(20 + 60 + 33));
+  EXPECT_EQ(tracing["leaf"], trace.clock().to_ns(2 * 20));
+}
+
+// Of what is outside of a range nothing is taken.
+TEST(TracingCost, HasNotWhatItTookToNoteValuesOutsideOfARange) {
+  SampleTrace values;
+  values.process(1, "app", {"main", "work"}).thread(1, "app").enter(1, 1000);
+  values.values(format::NoteKind::kArguments, 2, timed_end(60), 1100).call(2, 1100, 1200);
+  values.values(format::NoteKind::kArguments, 2, timed_end(70), 1500).call(2, 1500, 1600).exit(1, 2000);
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  take_cost_out(calls, process_with_cost(), query::TickRange{1300, 2000});
+  EXPECT_EQ(calls.taken[0], (5 + 20 + 70) * kUnit);
 }
 
 TEST(TracingCost, OfAProcessThatDoesNotKnowItIsNothing) {

@@ -96,6 +96,25 @@ class Values(TortureTest):
         event, = [e for e in chrome["traceEvents"] if str(e.get("name")).startswith("enums(")]
         self.assertEqual(event["args"], {"c": "GREEN", "f": "kOne", "b": "true", "ch": "'z'", "returned": "BLUE"})
 
+    def test_what_noting_took_is_in_no_time(self):
+        program = build("values_heap", "values/heap.cc", "-O2")
+        run = self.run_traced(program, "1000", options=("--args", "^look", "--returns", "^look"))
+        self.assertEqual(called(run.trace)["look"][0][:12], 'look(text="x')
+
+        def report(*options):
+            done = subprocess.run([KARST, "report", "--json", *options, run.trace.path], check=True, text=True,
+                                  capture_output=True, timeout=support.TIMEOUT)
+            return {f["name"].split("(")[0]: f for f in json.loads(done.stdout)["functions"]}
+
+        recorded, without = report("--raw"), report()
+        # serve() has no time of its own to speak of. What is asked of the kernel takes a tenth of a microsecond at least.
+        noting = without["look"]["tracing_ns"] - without["serve"]["tracing_ns"]
+        self.assertGreater(noting, 1000 * 100)
+        for function in ("serve", "main"):
+            self.assertGreaterEqual(recorded[function]["total_ns"] - without[function]["total_ns"], noting * 0.99)
+        self.assertLess(without["serve"]["self_ns"], recorded["serve"]["self_ns"] / 2)
+        self.assertEqual(recorded["look"]["tracing_ns"], 0)
+
     def test_only_some_arguments_are_noted(self):
         program = build("values_some", "values/program.cc", "-O1")
         run = self.run_traced(program, options=("--args", "^ints:2,8", "--args", "^floats:0", "--returns", "^name"))

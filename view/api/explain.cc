@@ -78,7 +78,9 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
   reader::Column<std::uint64_t> taken;
   const auto times_of = [&](const ThreadIndex& thread) {
     if (raw) return thread.calls;
-    return analysis::without_cost(thread.calls, trace.processes()[thread.thread->process], taken);
+    const auto noted = values.of_thread(index, thread, work);
+    return analysis::without_cost(thread.calls, trace.processes()[thread.thread->process],
+                                  noted != nullptr ? &noted->calls() : nullptr, taken);
   };
   const std::uint32_t function = its.calls.function[call.row];
   analysis::CallRef ref{its.thread, call.row, 0, call.begin, call.begin + call.duration};
