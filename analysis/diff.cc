@@ -11,9 +11,15 @@
 namespace karst::analysis {
 namespace {
 
+struct Run {
+  std::vector<std::uint64_t> durations;  // ns, thread by thread in order of time; then sorted
+  double middle = 0;                     // 0: they are too few
+  double within = 0;                     // variance of its logarithm
+};
+
 struct Both {
   FunctionDiff diff;
-  std::vector<std::uint64_t> durations[2];  // ns
+  std::vector<Run> runs[2];
 };
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
@@ -35,9 +41,67 @@ std::uint64_t median(const std::vector<std::uint64_t>& sorted) {
   return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as query::percentiles
 }
 
+/// Of the middle half, where those at its edges count by the part of them that lies in it.
+double midmean(const std::vector<std::uint64_t>& sorted) {
+  const double edge = static_cast<double>(sorted.size()) / 4;
+  const auto from = static_cast<std::size_t>(edge);
+  const std::size_t end = sorted.size() - from;
+  double sum = 0;
+  for (std::size_t i = from; i < end; ++i) sum += static_cast<double>(sorted[i]);
+  const double part = edge - static_cast<double>(from);  // of the first and the last one outside
+  sum -= part * static_cast<double>(sorted[from] + sorted[end - 1]);
+  return sum / (2 * edge);
+}
+
+/// The executable of all processes; empty: there are several.
+std::string program_of(const reader::Trace& trace) {
+  std::string program;
+  for (const reader::Process& process : trace.processes()) {
+    if (!program.empty() && process.executable != program) return {};
+    program = process.executable;
+  }
+  return program;
+}
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// The sum of their distances from their mean, squared.
+double squares_of(std::span<const double> values) {
+  const double middle = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - middle) * (value - middle);
+  return squares;
+}
+
+/// The regularised incomplete beta function I_x(a, b), by its continued fraction (DLMF 8.17.22, by Lentz's method).
+double beta_share(double a, double b, double x) {
+  if (x <= 0 || x >= 1) return x <= 0 ? 0 : 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - beta_share(b, a, 1 - x);  // where it converges fast
+  constexpr double kTiny = 1e-300, kClose = 1e-14;
+  constexpr int kMost = 1000;
+  const auto not_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
+  double c = 1, d = 1 / not_zero(1 - (a + b) * x / (a + 1)), fraction = d;
+  for (int m = 1; m < kMost; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    for (const double term : {even, odd}) {
+      d = 1 / not_zero(1 + term * d);
+      c = not_zero(1 + term / c);
+      fraction *= c * d;
+    }
+    if (std::abs(c * d - 1) < kClose) break;
+  }
+  const double front =
+      std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  return front * fraction / a;
+}
+
 // Most durations of many are short, so those are counted, and only the rest is compared.
 void sort_durations(std::vector<std::uint64_t>& values) {
   constexpr std::size_t kShort = std::size_t{1} << 16;
+  if (std::is_sorted(values.begin(), values.end())) return;
   if (values.size() < kShort) {
     std::sort(values.begin(), values.end());
     return;
@@ -94,51 +158,142 @@ void adjust_for_many(std::vector<double>& chances) {
   }
 }
 
-std::vector<FunctionDiff> compare(const Measured& first, const Measured& second, const DiffOptions& options) {
-  std::map<std::pair<std::string, std::string>, Both> functions;
-  const bool one_trace = first.trace.name() == second.trace.name();  // two parts of it
+double mean_test(std::span<const double> first, std::span<const double> second, double usual, double freedom) {
+  double squares = usual * freedom;
+  const double difference = mean(first) - mean(second);
+  for (const std::span<const double> values : {first, second}) squares += squares_of(values);
+  freedom += static_cast<double>(first.size() + second.size()) - 2;
+  const double variance =
+      squares / freedom * (1 / static_cast<double>(first.size()) + 1 / static_cast<double>(second.size()));
+  if (!(variance > 0)) return difference == 0 ? 1 : 0;
+  return beta_share(freedom / 2, 0.5, freedom / (freedom + difference * difference / variance));
+}
+
+namespace {
+
+using Runs = std::span<const Measured>;
+
+/// The calls of the function in one run; several of its functions may be this one.
+void add_calls(const Measured& from, const FunctionReport& f, FunctionDiff& diff, int at, Run& run) {
+  if (diff.name.empty()) diff.name = f.name;
+  if (diff.module.empty()) diff.module = f.module;
+  DiffSide& side = diff.side[at];
+  side.calls += f.calls;
+  side.complete += f.calls - f.open_calls;
+  side.total_ns += f.total_ns;
+  side.self_ns += f.self_ns;
+  std::vector<std::uint64_t> durations = from.builder.durations_of(f.number);
+  for (std::uint64_t& duration : durations) duration = from.trace.clock().to_ns(duration);
+  if (run.durations.empty())
+    run.durations = std::move(durations);
+  else
+    run.durations.insert(run.durations.end(), durations.begin(), durations.end());
+}
+
+std::vector<double> middles_of(const std::vector<Run>& runs) {
+  std::vector<double> logarithms;
+  for (const Run& run : runs)
+    if (run.middle > 0) logarithms.push_back(std::log(run.middle));
+  return logarithms;
+}
+
+/// Variance of the logarithm of a run's midmean by how its parts differ; 0: it has too few calls.
+double variance_within(const std::vector<std::uint64_t>& durations) {
+  constexpr std::size_t kParts = 16, kLeastInPart = 16, kMostInPart = 4096;  // of those evenly spread
+  const std::size_t part = durations.size() / kParts;
+  if (part < kLeastInPart) return 0;
+  const std::size_t step = (part + kMostInPart - 1) / kMostInPart;
+  std::vector<double> logarithms;
+  std::vector<std::uint64_t> of;
+  for (std::size_t i = 0; i < kParts; ++i) {
+    of.clear();
+    for (std::size_t n = i * part; n < (i + 1) * part; n += step) of.push_back(durations[n]);
+    std::sort(of.begin(), of.end());
+    logarithms.push_back(std::log(std::max(midmean(of), 1.0)));
+  }
+  return squares_of(logarithms) / (kParts - 1) / kParts;
+}
+
+/// Probability that sides differ by so much, by what runs of one program differ by.
+double runs_test(const Both& both, const std::vector<double> (&middles)[2], bool one_run) {
+  double usual = 0;
+  const double a = mean(middles[0]), b = mean(middles[1]);
   for (int at = 0; at < 2; ++at) {
-    const Measured& from = at == 0 ? first : second;
-    for (const FunctionReport& f : from.report.functions) {
-      std::string of = file_name(f.module);
-      if (is_nameless(f) && !one_trace) {
-        if (auto build = build_of(from.trace, f.module))
-          of = std::move(*build);
-        else
-          of += at == 0 ? " in A" : " in B";
+    double within = 0;
+    for (const Run& run : both.runs[at]) within += run.within;
+    usual += within / static_cast<double>(middles[at].size()) / 2;
+    if (!one_run) usual += (kRunsDiffer * kRunsDiffer + std::pow(kRunsDifferNs / std::exp(at == 0 ? a : b), 2)) / 2;
+  }
+  if (middles[0].size() + middles[1].size() > 2) return mean_test(middles[0], middles[1], usual, kUsualFreedom);
+  if (!(usual > 0)) return a == b ? 1 : 0;
+  return std::erfc(std::abs(a - b) / std::sqrt(2 * 2 * usual));
+}
+
+std::vector<std::uint64_t> all_of(std::vector<Run>& runs) {
+  std::vector<std::uint64_t> all = std::move(runs[0].durations);
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    all.insert(all.end(), runs[i].durations.begin(), runs[i].durations.end());
+  return all;
+}
+
+/// Finishes the sides. The probability that they are alike; none: they have too few calls.
+std::optional<double> test(Both& both, bool one_run) {
+  FunctionDiff& diff = both.diff;
+  std::vector<double> middles[2];
+  for (int at = 0; at < 2; ++at) {
+    for (Run& run : both.runs[at]) {
+      if (run.durations.size() < kLeastTested) continue;
+      run.within = variance_within(run.durations);
+      sort_durations(run.durations);
+      run.middle = midmean(run.durations);
+    }
+    middles[at] = middles_of(both.runs[at]);
+    if (!middles[at].empty()) diff.side[at].middle_ns = std::exp(mean(middles[at]));
+  }
+  diff.tested = !middles[0].empty() && !middles[1].empty();
+  const bool several = middles[0].size() + middles[1].size() > 2;
+  std::optional<double> chance;
+  if (diff.tested) chance = runs_test(both, middles, one_run);
+  std::vector<std::uint64_t> all[2] = {all_of(both.runs[0]), all_of(both.runs[1])};
+  if (diff.tested && !several)
+    chance = std::max(*chance, rank_test(all[0], all[1]));
+  else
+    for (auto& durations : all) sort_durations(durations);
+  for (int at = 0; at < 2; ++at) diff.side[at].p50_ns = median(all[at]);
+  return chance;
+}
+
+}  // namespace
+
+std::vector<FunctionDiff> compare(Runs first, Runs second, const DiffOptions& options) {
+  std::map<std::pair<std::string, std::string>, Both> functions;
+  const bool one_trace =
+      first.size() == 1 && second.size() == 1 && first[0].trace.name() == second[0].trace.name();  // two parts of it
+  const Runs sides[] = {first, second};
+  for (int at = 0; at < 2; ++at) {
+    for (std::size_t n = 0; n < sides[at].size(); ++n) {
+      const Measured& from = sides[at][n];
+      const std::string program = program_of(from.trace);
+      for (const FunctionReport& f : from.report.functions) {
+        std::string of = f.module == program ? std::string() : file_name(f.module);
+        if (is_nameless(f) && !one_trace) {
+          if (auto build = build_of(from.trace, f.module))
+            of = std::move(*build);
+          else
+            of += " of " + from.trace.name();
+        }
+        Both& both = functions[{f.name, std::move(of)}];
+        for (int side = 0; side < 2; ++side) both.runs[side].resize(sides[side].size());
+        add_calls(from, f, both.diff, at, both.runs[at][n]);
       }
-      Both& both = functions[{f.name, std::move(of)}];
-      if (both.diff.name.empty()) both.diff.name = f.name;
-      if (both.diff.module.empty()) both.diff.module = f.module;
-      DiffSide& side = both.diff.side[at];
-      side.calls += f.calls;
-      side.complete += f.calls - f.open_calls;
-      side.total_ns += f.total_ns;
-      side.self_ns += f.self_ns;
-      std::vector<std::uint64_t> durations = from.builder.durations_of(f.number);
-      for (std::uint64_t& duration : durations) duration = from.trace.clock().to_ns(duration);
-      std::vector<std::uint64_t>& all = both.durations[at];
-      if (all.empty())
-        all = std::move(durations);
-      else
-        all.insert(all.end(), durations.begin(), durations.end());
     }
   }
   std::vector<FunctionDiff> result;
   std::vector<double> chances;
   for (auto& [key, both] : functions) {
-    FunctionDiff& diff = both.diff;
-    diff.tested = both.durations[0].size() >= kLeastTested && both.durations[1].size() >= kLeastTested;
-    if (diff.tested) {
-      chances.push_back(rank_test(both.durations[0], both.durations[1]));
-    } else {
-      for (auto& durations : both.durations) sort_durations(durations);
-    }
-    for (int at = 0; at < 2; ++at) {
-      diff.side[at].p50_ns = median(both.durations[at]);
-      both.durations[at] = {};
-    }
-    result.push_back(std::move(diff));
+    if (const auto chance = test(both, one_trace)) chances.push_back(*chance);
+    both.runs[0] = both.runs[1] = {};
+    result.push_back(std::move(both.diff));
   }
   adjust_for_many(chances);
   auto chance = chances.begin();

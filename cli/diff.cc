@@ -26,8 +26,9 @@ namespace karst::cli {
 namespace {
 
 struct Options {
-  InputOptions input;  // of both sides
-  std::string second, range_a, range_b;
+  InputOptions input;                       // of both sides
+  std::vector<std::string> traces, others;  // A, or A and B; B
+  std::string range_a, range_b;
   std::optional<std::uint64_t> request_a, request_b;
   std::string format = "text";
   std::string fail_over;
@@ -39,25 +40,32 @@ constexpr const char* kFooter = R"(A is the first trace, B the second. Each func
 those in B. It is listed if its calls take longer or shorter now, or if it is in
 one of them alone.
 
-  change   of the median duration of a call, from A to B; new, gone
-  p50      that median;  self, total, calls  as in karst report
+  change   of the mean of the middle half of its calls' durations, from A to B;
+           new, gone
+  p50      the median of these;  self, total, calls  as in karst report, of
+           several runs their mean
 
-What is listed is no chance: a rank test (Mann-Whitney) of the durations of
-complete calls says so, with 8 calls or more on each side. At most 1% of the
-listed functions are expected to be chance (Benjamini-Hochberg), and changes of
-the median below 2% are left out. Two runs on a busy machine do differ: compare
-runs that were made alike.
+What is listed is no chance: a test of the durations of complete calls says so,
+with 8 calls or more on each side. At most 1% of the listed functions are
+expected to be chance (Benjamini-Hochberg), and changes below 2% are left out.
+
+Runs of one program differ by some percent. One run a side cannot tell how much;
+1% and 2 ns are taken for usual. Give several a side, made in turns: then they
+say it themselves (a moderated t-test), less is listed by chance, and smaller
+changes are found.
 
   karst diff before.karst after.karst
+  karst diff before-*.karst --with after-*.karst
   karst diff app.karst --range-a ..1s --range-b 1s..
   karst diff app.karst --request-a 4711 --request-b 4712
   karst diff --format svg before.karst after.karst > change.svg
   karst diff --fail-over 5% before.karst after.karst     in CI
 
 svg is a picture of two flame graphs on one scale: B's stands up, A's hangs below
-it; what takes longer in B is red, what takes less is blue.
+it; what takes longer in B is red, what takes less is blue. It is of one run a
+side.
 
-Exit status with --fail-over: 3 if a listed function's median grew by more.)";
+Exit status with --fail-over: 3 if a listed function takes longer by more.)";
 
 Result<double> parse_percent(std::string_view text) {
   double number = -1;
@@ -69,25 +77,42 @@ Result<double> parse_percent(std::string_view text) {
   return number / 100;
 }
 
-/// One side with all that its results look into.
-struct Side {
+/// A run with all that its results look into.
+struct Run {
   std::unique_ptr<Input> input;
   std::unique_ptr<analysis::ReportBuilder> builder;
   analysis::Report report;
 };
+using Side = std::vector<Run>;
 
-Result<Side> add_up(const InputOptions& options) {
+Result<Run> add_up(const InputOptions& options) {
   auto input = open_input(options);
   if (!input) return input.error();
-  Side side;
-  side.input = std::move(*input);
-  side.builder = std::make_unique<analysis::ReportBuilder>(side.input->trace, side.input->function_set());
-  side.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    side.builder->add(thread, calls);
+  Run run;
+  run.input = std::move(*input);
+  run.builder = std::make_unique<analysis::ReportBuilder>(run.input->trace, run.input->function_set());
+  run.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
+    run.builder->add(thread, calls);
   });
-  side.report = side.builder->finish();
-  if (side.report.functions.empty()) return nothing_passes(*side.input);
+  run.report = run.builder->finish();
+  if (run.report.functions.empty()) return nothing_passes(*run.input);
+  return run;
+}
+
+Result<Side> add_up(const std::vector<InputOptions>& runs) {
+  Side side;
+  for (const InputOptions& options : runs) {
+    auto run = add_up(options);
+    if (!run) return run.error();
+    side.push_back(std::move(*run));
+  }
   return side;
+}
+
+std::vector<analysis::Measured> measured(const Side& side) {
+  std::vector<analysis::Measured> runs;
+  for (const Run& run : side) runs.push_back({run.report, *run.builder, run.input->trace});
+  return runs;
 }
 
 std::string program_of(const reader::Trace& trace) {
@@ -99,12 +124,12 @@ std::string program_of(const reader::Trace& trace) {
 std::string change_text(const analysis::FunctionDiff& diff) {
   if (diff.side[0].calls == 0) return "new";
   if (diff.side[1].calls == 0) return "gone";
-  if (diff.side[0].p50_ns == 0 || diff.side[1].p50_ns == 0) return "-";
+  if (!(diff.side[0].middle_ns > 0) || !(diff.side[1].middle_ns > 0)) return "-";
   return fmt::format("{:+.1f}%", diff.change() * 100);
 }
 
 /// What a table's head says of the list: how many there are and by which test.
-std::string summary(const std::vector<analysis::FunctionDiff>& functions) {
+std::string summary(const std::vector<analysis::FunctionDiff>& functions, std::size_t runs_a, std::size_t runs_b) {
   std::size_t tested = 0, changed = 0, few = 0, alone = 0;
   for (const analysis::FunctionDiff& diff : functions) {
     tested += diff.tested ? 1 : 0;
@@ -116,11 +141,15 @@ std::string summary(const std::vector<analysis::FunctionDiff>& functions) {
       fmt::format("{} compared: {} changed", plural(tested, "function"), changed == 0 ? "none" : count_text(changed));
   if (alone != 0) text += fmt::format("; {} in A or B alone", count_text(alone));
   if (few != 0) text += fmt::format("; {} with too few calls to tell", count_text(few));
-  return text + " (rank test; 1% of what is listed may be chance; changes below 2% are not)";
+  const std::string how = runs_a > 1 && runs_b > 1
+                              ? fmt::format("{} and {} runs, t-test", runs_a, runs_b)
+                              : "rank test; runs are taken to differ by 1% and 2 ns, several a side would tell";
+  return fmt::format("{} ({}; 1% of what is listed may be chance; changes below 2% are not)", text, how);
 }
 
-void print_text(const std::vector<analysis::FunctionDiff>& functions, bool all, Screen& screen) {
-  screen.output().append(wrap(summary(functions), screen.width(), 0) + "\n");
+void print_text(const std::vector<analysis::FunctionDiff>& functions, std::size_t runs_a, std::size_t runs_b, bool all,
+                Screen& screen) {
+  screen.output().append(wrap(summary(functions, runs_a, runs_b), screen.width(), 0) + "\n");
   Table table({{"change", "change", false, true, 0, 8},
                {"p50-a", "p50 A", false, true, 0, 10},
                {"p50-b", "p50 B", false, true, 0, 10},
@@ -139,8 +168,9 @@ void print_text(const std::vector<analysis::FunctionDiff>& functions, bool all, 
       return side.calls == 0 || !known ? std::string("-") : duration_text(ns);
     };
     table.add({change_text(diff), of(a, a.p50_ns, a.complete != 0), of(b, b.p50_ns, b.complete != 0),
-               of(a, a.self_ns, true), of(b, b.self_ns, true), of(a, a.total_ns, true), of(b, b.total_ns, true),
-               count_text(a.calls), count_text(b.calls), printable(diff.name)});
+               of(a, a.self_ns / runs_a, true), of(b, b.self_ns / runs_b, true), of(a, a.total_ns / runs_a, true),
+               of(b, b.total_ns / runs_b, true), count_text(a.calls / runs_a), count_text(b.calls / runs_b),
+               printable(diff.name)});
   }
   if (!table.empty()) table.print(screen);
 }
@@ -148,7 +178,9 @@ void print_text(const std::vector<analysis::FunctionDiff>& functions, bool all, 
 void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side& a, const Side& b, Output& output) {
   const analysis::DiffOptions used;
   Json json;
-  json.open('{').field("a", a.input->trace.name()).field("b", b.input->trace.name()).field("test", "Mann-Whitney");
+  json.open('{').field("a", a[0].input->trace.name()).field("b", b[0].input->trace.name());
+  json.field("runs_a", a.size()).field("runs_b", b.size());
+  json.field("test", a.size() + b.size() > 2 ? "moderated t" : "Mann-Whitney");
   json.field("false_share", used.false_share).field("least_change", used.least_change).key("functions").open('[');
   for (const analysis::FunctionDiff& diff : functions) {
     json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);
@@ -160,7 +192,8 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side
     for (int at = 0; at < 2; ++at) {
       const analysis::DiffSide& side = diff.side[at];
       json.key(at == 0 ? "a" : "b").open('{').field("calls", side.calls).field("complete", side.complete);
-      json.field("total_ns", side.total_ns).field("self_ns", side.self_ns).field("p50_ns", side.p50_ns).close('}');
+      json.field("total_ns", side.total_ns).field("self_ns", side.self_ns).field("p50_ns", side.p50_ns);
+      json.key("middle_ns").value(side.middle_ns, 3).close('}');
     }
     json.close('}').flush(output);
   }
@@ -176,19 +209,22 @@ std::string name_of(const Input& input, const InputOptions& options) {
   return name;
 }
 
-Status print_svg(const Side& a, const Side& b, const std::pair<InputOptions, InputOptions>& of, Output& output) {
-  const auto paths_a = paths_of(*a.input, "wall");
+/// The runs of both sides.
+using Sides = std::pair<std::vector<InputOptions>, std::vector<InputOptions>>;
+
+Status print_svg(const Side& a, const Side& b, const Sides& of, Output& output) {
+  const auto paths_a = paths_of(*a[0].input, "wall");
   if (!paths_a) return paths_a.error();
-  const auto paths_b = paths_of(*b.input, "wall");
+  const auto paths_b = paths_of(*b[0].input, "wall");
   if (!paths_b) return paths_b.error();
-  print_two_flames_svg(**paths_a, name_of(*a.input, of.first), **paths_b, name_of(*b.input, of.second), output);
+  print_two_flames_svg(**paths_a, name_of(*a[0].input, of.first[0]), **paths_b, name_of(*b[0].input, of.second[0]),
+                       output);
   return Unit{};
 }
 
 /// What the two sides are: one trace twice needs two ranges.
-Result<std::pair<InputOptions, InputOptions>> sides_of(const Options& options) {
+Result<Sides> sides_of(const Options& options) {
   InputOptions a = options.input, b = options.input;
-  if (!options.second.empty()) b.file = options.second;
   if (!options.range_a.empty()) a.range = options.range_a;
   if (!options.range_b.empty()) b.range = options.range_b;
   if (!options.input.range.empty() && (!options.range_a.empty() || !options.range_b.empty()))
@@ -197,12 +233,26 @@ Result<std::pair<InputOptions, InputOptions>> sides_of(const Options& options) {
   if (options.request_b) b.request = options.request_b;
   if (options.input.request && (options.request_a || options.request_b))
     return Error{"--request is of both sides: it goes with neither --request-a nor --request-b"};
-  const bool two_ranges = !options.range_a.empty() && !options.range_b.empty();
-  if (options.second.empty() && !two_ranges && !(options.request_a && options.request_b))
+  std::vector<std::string> files_a = options.traces, files_b = options.others;
+  if (files_b.empty() && files_a.size() > 2)
+    return Error{"which of these traces are B? --with stands before them: karst diff A1 A2 --with B1 B2"};
+  if (files_b.empty() && files_a.size() == 2) {
+    files_b = {files_a[1]};
+    files_a.pop_back();
+  }
+  const bool two_parts =
+      (!options.range_a.empty() && !options.range_b.empty()) || (options.request_a && options.request_b);
+  if (files_b.empty() && !two_parts)
     return Error{
         "two traces are compared, or two parts of one: --range-a and --range-b say which, or "
         "--request-a and --request-b"};
-  return std::pair(std::move(a), std::move(b));
+  if (files_b.empty()) files_b = files_a;
+  if (options.format == "svg" && (files_a.size() > 1 || files_b.size() > 1))
+    return Error{"--format svg is of one trace a side"};
+  Sides sides;
+  for (const std::string& file : files_a) sides.first.emplace_back(a).file = file;
+  for (const std::string& file : files_b) sides.second.emplace_back(b).file = file;
+  return sides;
 }
 
 int diff(const Options& options) {
@@ -214,13 +264,13 @@ int diff(const Options& options) {
   if (!a) return fail(a.error());
   auto b = add_up(sides->second);
   if (!b) return fail(b.error());
-  const auto functions =
-      analysis::compare({a->report, *a->builder, a->input->trace}, {b->report, *b->builder, b->input->trace}, {});
-  const std::string program_a = program_of(a->input->trace), program_b = program_of(b->input->trace);
+  const auto functions = analysis::compare(measured(*a), measured(*b), {});
+  const reader::Trace &first_a = a->front().input->trace, &first_b = b->front().input->trace;
+  const std::string program_a = program_of(first_a), program_b = program_of(first_b);
   const bool one_in_both = std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.in_both(); });
   if (!one_in_both)
     return fail({fmt::format("no function was called both in {} (of {}) and in {} (of {}): are they of one program?",
-                             a->input->trace.name(), program_a, b->input->trace.name(), program_b)});
+                             first_a.name(), program_a, first_b.name(), program_b)});
   if (program_a != program_b)
     std::fprintf(stderr, "karst: these are traces of different programs, %s and %s: what they share is compared\n",
                  program_a.c_str(), program_b.c_str());
@@ -233,11 +283,11 @@ int diff(const Options& options) {
     } else if (const Status drawn = print_svg(*a, *b, *sides, output); !drawn) {
       return fail(drawn.error());
     }
-    status = finish_output(output, a->input->trace);
+    status = finish_output(output, first_a);
   } else {
     Screen screen(options.text);
-    print_text(functions, options.all, screen);
-    status = screen.finish(&a->input->trace);
+    print_text(functions, a->size(), b->size(), options.all, screen);
+    status = screen.finish(&first_a);
   }
   if (status != kExitOk || options.fail_over.empty()) return status;
   const auto slower = [&](const analysis::FunctionDiff& f) { return f.changed && f.change() > *limit; };
@@ -254,8 +304,11 @@ void register_diff(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("diff", "Compare two traces, or two parts of one: what became slower");
   command.footer(kFooter);
-  command.add_option("A", options->input.file, "The trace to compare with").type_name("").required();
-  command.add_option("B", options->second, "The other one; left out: A, with two ranges or requests").type_name("");
+  command.add_option("TRACE", options->traces, "A, to compare with, and B; A alone, with two ranges or requests")
+      .type_name("")
+      .required();
+  command.add_option("--with", options->others, "These are B, and those before it A: several runs of each")
+      .type_name("TRACE...");
   for (const auto& [name, range, side] :
        {std::tuple("--range-a", &options->range_a, 'A'), std::tuple("--range-b", &options->range_b, 'B')})
     command.add_option(name, *range, fmt::format("As --range, of {} alone", side))

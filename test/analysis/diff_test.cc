@@ -26,22 +26,25 @@ struct Traced {
   std::unique_ptr<ReportBuilder> builder;
   Report report;
 
-  // Calls of ten functions in turn, with durations that vary by a tenth; those of kPlanted are longer by `more`.
-  Traced(std::uint32_t seed, std::uint32_t calls, double more) {
+  // Calls of ten functions in turn, with durations that vary by a tenth; those of kPlanted are longer by `more`. All of
+  // a function's are longer or shorter in this run, by a standard deviation of `run`; 0: it is a part of one trace.
+  Traced(std::uint32_t seed, std::uint32_t calls, double more, double run = 0) {
     std::mt19937 random(seed);
     std::vector<std::string> names;
+    std::array<double, kFunctions + 1> in_run{};
+    for (double& factor : in_run) factor = std::exp(run * std::normal_distribution(0.0, 1.0)(random));
     for (std::uint32_t i = 1; i <= kFunctions; ++i) names.push_back("f" + std::to_string(i));
     sample.process(10, "app", names).thread(10, "app");
     std::uint64_t now = 1001;
     for (std::uint32_t call = 0; call < calls; ++call) {
       for (std::uint32_t f = 1; f <= kFunctions; ++f) {
-        const double usual = 1000.0 * f * (f == kPlanted ? 1 + more : 1);
+        const double usual = 1000.0 * f * (f == kPlanted ? 1 + more : 1) * in_run.at(f);
         const auto length = static_cast<std::uint64_t>(usual * std::exp(std::normal_distribution(0.0, 0.1)(random)));
         sample.call(f, now, now + length);
         now += length + 10;
       }
     }
-    trace = std::make_unique<reader::Trace>(sample.open());
+    trace = std::make_unique<reader::Trace>(sample.open(run == 0 ? "one trace" : "run " + std::to_string(seed)));
     builder = std::make_unique<ReportBuilder>(*trace);
     const reader::Thread& thread = trace->processes()[0].threads[0];
     const reader::Calls rows = reader::rebuild_calls(*trace, thread);
@@ -50,6 +53,10 @@ struct Traced {
   }
   Measured measured() const { return {report, *builder, *trace}; }
 };
+
+std::vector<FunctionDiff> compare_two(const Measured& a, const Measured& b, const DiffOptions& options) {
+  return compare({&a, 1}, {&b, 1}, options);
+}
 
 TEST(Diff, SilentOnTwoSamplesOfOneDistributionAtTheStatedRate) {
   // At most 1% of the pairs may have any function that is said to differ, whatever the size of the difference.
@@ -61,8 +68,8 @@ TEST(Diff, SilentOnTwoSamplesOfOneDistributionAtTheStatedRate) {
     const auto differ = [](const std::vector<FunctionDiff>& functions) {
       return std::any_of(functions.begin(), functions.end(), [](const FunctionDiff& f) { return f.changed; });
     };
-    loud += differ(compare(a.measured(), b.measured(), any_size)) ? 1 : 0;
-    listed += differ(compare(a.measured(), b.measured(), {})) ? 1 : 0;
+    loud += differ(compare_two(a.measured(), b.measured(), any_size)) ? 1 : 0;
+    listed += differ(compare_two(a.measured(), b.measured(), {})) ? 1 : 0;
   }
   EXPECT_LE(loud, 3);  // of 100 at a rate of 1%: four and more come once in fifty times
   EXPECT_LE(listed, loud);
@@ -72,7 +79,7 @@ TEST(Diff, FindsFivePercentInFunctionsOfAThousandCalls) {
   int found = 0, others = 0;
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const Traced a(2 * seed + 1001, 1000, 0), b(2 * seed + 1002, 1000, 0.05);
-    for (const FunctionDiff& f : compare(a.measured(), b.measured(), {})) {
+    for (const FunctionDiff& f : compare_two(a.measured(), b.measured(), {})) {
       const bool planted = f.name == "f" + std::to_string(kPlanted);
       if (f.changed) ++(planted ? found : others);
       if (planted) {
@@ -85,14 +92,102 @@ TEST(Diff, FindsFivePercentInFunctionsOfAThousandCalls) {
   EXPECT_LE(others, 1);
 }
 
+bool is_changed(const FunctionDiff& f) { return f.changed; }
+
+TEST(Diff, SilentOnRunsThatDifferAsRunsDo) {
+  DiffOptions any_size;
+  any_size.least_change = 0;
+  int loud = 0;
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    const Traced a(2 * seed + 3001, 400, 0, kRunsDiffer), b(2 * seed + 3002, 400, 0, kRunsDiffer);
+    const auto functions = compare_two(a.measured(), b.measured(), any_size);
+    loud += std::any_of(functions.begin(), functions.end(), is_changed) ? 1 : 0;
+  }
+  EXPECT_LE(loud, 4);
+}
+
+std::vector<FunctionDiff> compare_runs(std::uint32_t seed, std::uint32_t runs, double more, double differ) {
+  std::vector<Traced> sides[2];
+  std::vector<Measured> measured[2];
+  for (std::uint32_t i = 0; i < 2 * runs; ++i) sides[i % 2].emplace_back(seed + i, 1000, i % 2 == 0 ? 0 : more, differ);
+  for (int at = 0; at < 2; ++at)
+    for (const Traced& run : sides[at]) measured[at].push_back(run.measured());
+  return compare(measured[0], measured[1], {});
+}
+
+// Also where they differ by more than is usual.
+TEST(Diff, SeveralRunsSayHowMuchTheyDiffer) {
+  int loud = 0, found = 0, others = 0;
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const auto alike = compare_runs(100 * seed + 5001, 5, 0, 2 * kRunsDiffer);
+    loud += std::any_of(alike.begin(), alike.end(), is_changed) ? 1 : 0;
+    for (const FunctionDiff& f : compare_runs(100 * seed + 7001, 4, 0.05, kRunsDiffer))
+      if (f.changed) ++(f.name == "f" + std::to_string(kPlanted) ? found : others);
+  }
+  EXPECT_LE(loud, 2);
+  EXPECT_GE(found, 19);
+  EXPECT_LE(others, 1);
+  const auto one = compare_runs(1, 3, 1.0, 0);
+  EXPECT_EQ(one[0].name, "f" + std::to_string(kPlanted));
+  EXPECT_EQ(one[0].side[0].calls, 3000U);
+  EXPECT_NEAR(one[0].change(), 1, 0.03);
+}
+
+TEST(Diff, MeanTestIsTheOneOfTheBooks) {
+  const auto two = [](double difference, std::size_t values) {  // of variance 2 each
+    std::vector<double> a(values, 0), b(values, difference);
+    for (std::size_t i = 0; i < values; ++i)
+      for (auto* side : {&a, &b})
+        (*side)[i] += (i % 2 == 0 ? 1 : -1) * std::sqrt(2 * (1 - 1.0 / static_cast<double>(values)));
+    return mean_test(a, b, 0, 0);
+  };
+  // Tables of Student's t, two-sided: 4.3027 for 5% at 2 degrees of freedom, 2.4469 at 6, 9.9248 for 1% at 2.
+  EXPECT_NEAR(two(4.3027 * std::sqrt(2.0), 2), 0.05, 1e-5);
+  EXPECT_NEAR(two(9.9248 * std::sqrt(2.0), 2), 0.01, 1e-5);
+  EXPECT_NEAR(two(2.4469 * 1.0, 4), 0.05, 1e-5);
+  EXPECT_EQ(two(0, 2), 1);
+  // One value each says nothing of how much they vary: 2.2281 for 5% at 10, 31.599 for 0.1% at 2.
+  const std::vector<double> zero = {0}, ten = {2.2281 * std::sqrt(2 * 9.0)}, far = {31.599};
+  EXPECT_NEAR(mean_test(zero, ten, 9, 10), 0.05, 1e-5);
+  EXPECT_NEAR(mean_test(zero, far, 0.5, 2), 0.001, 1e-6);
+}
+
+// A program may be called otherwise after it was built anew; a library may not.
+TEST(Diff, TheProgramIsTheSameWhateverItIsCalled) {
+  const auto in_both = [](const std::string& module_a, const std::string& module_b) {
+    std::size_t count = 0;
+    std::vector<std::unique_ptr<reader::Trace>> traces;
+    std::vector<std::unique_ptr<ReportBuilder>> builders;
+    std::vector<Report> reports;
+    for (const std::string& module : {module_a, module_b}) {
+      test::SampleTrace sample;
+      sample.process(10, module == module_a ? "old" : "new", {"f", "g"}).thread(10, "app");
+      sample.module().path = module;
+      sample.call(1, 1000, 1010).call(2, 1020, 1030);
+      traces.push_back(std::make_unique<reader::Trace>(sample.open(module + ".karst")));
+      builders.push_back(std::make_unique<ReportBuilder>(*traces.back(), nullptr));
+      const reader::Thread& thread = traces.back()->processes()[0].threads[0];
+      builders.back()->add(thread, reader::rebuild_calls(*traces.back(), thread));
+      reports.push_back(builders.back()->finish());
+    }
+    for (const FunctionDiff& f :
+         compare_two({reports[0], *builders[0], *traces[0]}, {reports[1], *builders[1], *traces[1]}, {}))
+      count += f.in_both() ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(in_both("/bin/old", "/bin/new"), 2U);
+  EXPECT_EQ(in_both("/lib/old.so", "/lib/new.so"), 0U);
+  EXPECT_EQ(in_both("/lib/a.so", "/opt/a.so"), 2U);
+}
+
 TEST(Diff, OfWhatIsOnOneSideAloneOrTooSeldomNothingIsSaid) {
   const Traced many(1, 20, 0), few(2, kLeastTested - 1, 1.0);
-  for (const FunctionDiff& f : compare(many.measured(), few.measured(), {})) {
+  for (const FunctionDiff& f : compare_two(many.measured(), few.measured(), {})) {
     EXPECT_FALSE(f.tested);
     EXPECT_FALSE(f.changed);
   }
   const Report nothing;
-  for (const FunctionDiff& f : compare(many.measured(), {nothing, *few.builder, *few.trace}, {}))
+  for (const FunctionDiff& f : compare_two(many.measured(), {nothing, *few.builder, *few.trace}, {}))
     EXPECT_TRUE(!f.in_both() && !f.changed);
 }
 
@@ -115,7 +210,7 @@ std::array<bool, 3> in_both(const std::string& second_name, const std::string& s
   };
   const One a("a.karst", "build 1"), b(second_name, second_build);
   std::array<bool, 3> both{};
-  for (const FunctionDiff& f : compare({a.report, *a.builder, *a.trace}, {b.report, *b.builder, *b.trace}, {}))
+  for (const FunctionDiff& f : compare_two({a.report, *a.builder, *a.trace}, {b.report, *b.builder, *b.trace}, {}))
     both.at(f.name == "sample+0x10" ? 0 : f.name == "named" ? 1 : 2) |= f.in_both();
   return both;
 }

@@ -33,6 +33,25 @@ class Diff(Case):
                      ["--fail-over", "5%", "--function", "same", before, after]):
             self.assertEqual(self.karst("diff", *fine).returncode, 0)
 
+    def test_several_runs_a_side(self):
+        before, after = self.path("before.karst"), self.path("after.karst")
+        text = self.good("diff", before, before, "--with", after, after, after)
+        self.assertIn("2 functions compared: 1 changed (2 and 3 runs, t-test; ", text)
+        one, several = self.functions(before, after), self.functions(before, before, "--with", after, after, after)
+        for name, f in several.items():
+            for side, runs in (("a", 2), ("b", 3)):
+                for key in ("calls", "total_ns", "self_ns"):
+                    self.assertEqual(f[side][key], runs * one[name][side][key])
+                for key in ("p50_ns", "middle_ns"):
+                    self.assertEqual(f[side][key], one[name][side][key])
+        # Of several runs the table has the mean.
+        row = next(line for line in text.splitlines() if line.endswith("slower"))
+        self.assertEqual(row.split()[-3:-1], [f"{one['slower'][side]['calls']:,}" for side in "ab"])
+        self.good("diff", before, "--with", after)
+        self.assertIn("'karst diff A1 A2 --with B1 B2'"[1:-1], self.bad(2, "diff", before, before, after))
+        self.assertIn("svg is of one trace a side", self.bad(2, "diff", "--format", "svg", before, before, "--with", after))
+        self.assertIn("no such file", self.bad(1, "diff", before, before + "x", "--with", after))
+
     def test_two_ranges_of_one_trace(self):
         after = self.path("after.karst")
         whole = self.functions(after, after)["same"]["a"]["calls"]
