@@ -38,6 +38,7 @@ void add_up(const query::CallColumns& calls, const reader::Process& process,
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
   if (process.call_cost == 0 || calls.size() == 0) return;
   calls.call_cost = process.call_cost;
+  calls.usual_call_cost = process.usual_call_cost();
   add_noting(calls, calls.size(), range, calls.taken);
   add_up(query::CallColumns(calls), process, range, calls.taken);
 }
@@ -49,6 +50,7 @@ query::CallColumns without_cost(query::CallColumns calls, const reader::Process&
   add_up(calls, process, std::nullopt, taken);
   calls.taken = {taken.data(), taken.size()};
   calls.call_cost = process.call_cost;
+  calls.usual_call_cost = process.usual_call_cost();
   return calls;
 }
 

@@ -42,8 +42,8 @@ one of them alone.
 
   change   of the mean of the middle half of its calls' durations, from A to B;
            new, gone
-  p50      the median of these;  self, total, calls  as in karst report, of
-           several runs their mean
+  p50      the median of those durations
+  self, total, calls  as in karst report; of several runs the mean
 
 What is listed is no chance: a test of the durations of complete calls says so,
 with 8 calls or more on each side. At most 1% of the listed functions are
@@ -61,9 +61,8 @@ changes are found.
   karst diff --format svg before.karst after.karst > change.svg
   karst diff --fail-over 5% before.karst after.karst     in CI
 
-svg is a picture of two flame graphs on one scale: B's stands up, A's hangs below
-it; what takes longer in B is red, what takes less is blue. It is of one run a
-side.
+svg is a picture of two flame graphs on one scale, of one run a side: B's stands
+up, A's hangs below it. What takes longer in B is red, what takes less is blue.
 
 Exit status with --fail-over: 3 if a listed function takes longer by more.)";
 

@@ -24,6 +24,7 @@ struct CallColumns {
   std::span<const std::uint8_t> marks;     ///< reader::CallMark bits
   std::span<const std::uint64_t> taken{};  ///< as reader::Calls has it, and what follows; empty: costs stay in
   std::uint32_t call_cost = 0;
+  std::uint32_t usual_call_cost = 0;
 
   CallColumns() = default;
   /// Views `calls`, which must outlive this.
@@ -35,7 +36,8 @@ struct CallColumns {
         depth(calls.depth.data(), calls.size()),
         marks(calls.marks.data(), calls.size()),
         taken(calls.taken.data(), calls.taken.size()),
-        call_cost(calls.call_cost) {}
+        call_cost(calls.call_cost),
+        usual_call_cost(calls.usual_call_cost) {}
 
   std::size_t size() const { return function.size(); }
   std::uint64_t end(std::size_t row) const { return begin[row] + duration[row]; }

@@ -111,7 +111,7 @@ void TableSums::walk(const Scope::Part& part) {
         }
         if (part.counts(row)) {
           ++of.calls;
-          of.tracing += calls.call_cost;
+          of.tracing += calls.usual_call_cost;
           if (is_complete(marks)) {
             const std::uint64_t duration = reader::without_cost(calls.duration[row], cost);
             ++of.complete;

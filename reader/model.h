@@ -4,6 +4,7 @@
 // module   executable or library      function  an instrumented function, by its id in the process
 // All times are ticks of the trace's clock; Clock turns differences into nanoseconds.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -122,6 +123,10 @@ struct Process {
   std::uint32_t call_cost = 0;            ///< what tracing a call costs, in 1/format::kCallCostUnit ticks; 0: not known
   std::uint32_t call_cost_inside = 0;     ///< how much of it lies between the call's begin and its end
   std::uint32_t call_cost_off_by = 0;     ///< how much more or less it may be; 0: not known
+
+  /// What calls are taken to cost where costs are added up: the middle of what one does among work, and among nothing
+  /// else.
+  std::uint32_t usual_call_cost() const { return call_cost / 2 + std::max(call_cost, call_cost_off_by) / 2; }
 };
 
 using karst::Clock;
@@ -192,6 +197,7 @@ struct Calls {
   /// of a call by itself, in 1/format::kCallCostUnit ticks. Else empty.
   Column<std::uint64_t> taken;
   std::uint32_t call_cost = 0;
+  std::uint32_t usual_call_cost = 0;  ///< as Process has it
 
   std::vector<Note> notes;  ///< in the order of their making
   std::string note_bytes;   ///< what they say: texts without an end mark, numbers

@@ -58,6 +58,7 @@ TEST(TracingCost, OfACallAsShortAsItsEventsIsMostOfIt) {
   reader::Calls calls = calls_of(trace);
   reader::Process process = process_with_cost();
   process.call_cost_off_by = 40 * kUnit;  // so an event among nothing else costs 20
+  EXPECT_EQ(process.usual_call_cost(), 30 * kUnit);
   take_cost_out(calls, process, {});
   EXPECT_EQ(calls.taken[3], 10 * kUnit - 10 * kUnit / 8);  // 10 ticks long
   EXPECT_EQ(calls.taken[2], 5 * kUnit);                    // 50: as ever
