@@ -7,7 +7,8 @@
 //
 // karst_sleds     of gcc: one record a sled, a function's entry first and its exits behind it; records of 2 to 8
 //                 bytes, below. Written by toolchain/asm_filter.cc.
-// karst_clang_sleds   the same of clang's sleds. Written by toolchain/clang_objects.cc, from the next.
+// karst_clang_sleds   the same of clang's sleds, of which those of entries have become NOPs. Written by
+//                 toolchain/clang_objects.cc, from the next.
 // xray_instr_map  of clang's -fxray-instrument: its own table of 32-byte records, version 2. It remains where Karst
 //                 has not seen the object before it was linked.
 // KARST_NOTE_FINSTRUMENT   code made with -finstrument-functions: calls of __cyg_profile_func_enter and _exit. The
@@ -27,9 +28,9 @@
 #define KARST_NOTE_NAME "Karst"
 #define KARST_NOTE_TYPE 1
 #define KARST_NOTE_TYPE_RUNTIME 2
-#define KARST_NOTE_VERSION 3
+#define KARST_NOTE_VERSION 4
 /// The runtime's own version for modules, in SledNote::runtime and in libkarst's note; see there.
-#define KARST_RUNTIME_VERSION 4
+#define KARST_RUNTIME_VERSION 5
 
 #define KARST_NOTE_FINSTRUMENT 1
 #define KARST_NOTE_NO_CLEANUPS 2
@@ -52,8 +53,8 @@
 
 namespace karst::format {
 
-/// Version 1 ended with table_end, version 2 with reserved. A later version may only be longer; what a runtime must
-/// know to trace the module raises `runtime` instead.
+/// Version 1 ended with table_end, version 2 with reserved; up to version 3 entries in karst_clang_sleds are clang's. A
+/// later version may only be longer; what a runtime must know to trace the module raises `runtime` instead.
 struct SledNote {
   std::uint32_t version;  ///< KARST_NOTE_VERSION, or less
   std::uint32_t flags;    ///< KARST_NOTE_FINSTRUMENT, KARST_NOTE_NO_CLEANUPS
@@ -69,6 +70,7 @@ struct SledNote {
 static_assert(sizeof(SledNote) == 40 && offsetof(SledNote, xray_begin) == 16);
 inline constexpr std::uint32_t kSledNoteSizeOfVersion1 = 16;
 inline constexpr std::uint32_t kSledNoteSizeOfVersion2 = 32;
+inline constexpr std::uint32_t kSledNoteOfNops = 4;  ///< the version from which on they are NOPs
 
 /// libkarst's own note.
 struct RuntimeNote {
@@ -83,8 +85,9 @@ enum class SledKind : std::uint32_t {
 };
 
 /// A record of karst_sleds or karst_clang_sleds, decoded. A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) at an even
-/// address until it is patched with a 5-byte call; of clang's see XRayRecord. In the table it takes one of these, in
-/// units of 2 bytes, little-endian:
+/// address until it is patched with a 5-byte call. So is an entry of clang's, and a NOP of 6 bytes stands behind it
+/// (66 0f 1f 44 00 00); for clang's exits see XRayRecord. In the table it takes one of these, in units of 2 bytes,
+/// little-endian:
 ///
 ///   an entry     its distance from this field, 4 bytes: even, as both are
 ///   an exit      KARST_SLED_UNIT_NEAR, its distance from its function's entry, even and below 32 KiB, and

@@ -76,7 +76,12 @@ struct Place {
 struct Table {
   std::vector<std::uint16_t> units;
   std::vector<Elf64_Rela> relocations;
+  std::vector<Place> entries;
 };
+
+constexpr unsigned char kEntrySled[] = {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00};
+constexpr unsigned char kEntryNops[] = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00};
+static_assert(sizeof kEntrySled == sizeof kEntryNops);
 
 /// The sections of one object file.
 class Object {
@@ -164,6 +169,12 @@ class Object {
     if (!section) return {};
     return Place{*section, value + static_cast<std::uint64_t>(found->second.r_addend), symbol, found->second.r_addend};
   }
+  bool has_entry_sled(const Place& place) const {
+    const Elf_Data* data = elf_rawdata(elf_getscn(elf_, place.section), nullptr);
+    return data != nullptr && data->d_buf != nullptr && place.offset <= data->d_size &&
+           data->d_size - place.offset >= sizeof kEntrySled &&
+           std::memcmp(static_cast<const char*>(data->d_buf) + place.offset, kEntrySled, sizeof kEntrySled) == 0;
+  }
   bool is_even(const Place& place) const {
     GElf_Shdr section;
     return gelf_getshdr(elf_getscn(elf_, place.section), &section) != nullptr && section.sh_addralign >= 2 &&
@@ -222,6 +233,8 @@ std::optional<Table> Object::shortened(std::size_t number) const {
         append_far(table, KARST_SLED_ENTRY | KARST_SLED_ALWAYS, *sled);
       else
         append_distant(table, *sled);
+      if (!has_entry_sled(*sled)) return {};
+      table.entries.push_back(*sled);
       entry = sled;
       function = begin;
       continue;
@@ -241,8 +254,8 @@ std::optional<Table> Object::shortened(std::size_t number) const {
 struct Replacement {
   const void* contents;
   std::size_t size;
-  std::uint32_t name;  ///< 0: the one that it has
-  std::uint64_t alignment;
+  std::uint32_t name;       ///< 0: the one that it has
+  std::uint64_t alignment;  ///< the same
 };
 
 /// Writes an object with other tables. Both must outlive it.
@@ -274,6 +287,8 @@ class Copy {
     for (const std::size_t number : object_.indexes())
       for (const std::size_t emptied : {number, object_.relocations_of(number)})
         if (emptied != 0) replacements[emptied] = {"", 0, 0, 1};
+    const std::map<std::size_t, std::string> code = code_of(tables);
+    for (const auto& [number, bytes] : code) replacements[number] = {bytes.data(), bytes.size(), 0, 0};
     for (std::size_t i = 1; i < object_.count(); ++i) {
       const auto found = replacements.find(i);
       if (!copy(i, found == replacements.end() ? nullptr : &found->second)) return false;
@@ -282,6 +297,22 @@ class Copy {
   }
 
  private:
+  /// Sections with entries, in which these are NOPs. The tables know that they are there.
+  std::map<std::size_t, std::string> code_of(const std::map<std::size_t, Table>& tables) const {
+    std::map<std::size_t, std::string> code;
+    for (const auto& [number, table] : tables) {
+      for (const Place& entry : table.entries) {
+        std::string& bytes = code[entry.section];
+        if (bytes.empty()) {
+          const Elf_Data* const data = elf_rawdata(elf_getscn(from_, entry.section), nullptr);
+          bytes.assign(static_cast<const char*>(data->d_buf), data->d_size);
+        }
+        std::memcpy(bytes.data() + entry.offset, kEntryNops, sizeof kEntryNops);
+      }
+    }
+    return code;
+  }
+
   bool copy(std::size_t number, const Replacement* replacement) {
     Elf_Scn* const old = elf_getscn(from_, number);
     Elf_Scn* const fresh = elf_newscn(to_);
@@ -297,7 +328,7 @@ class Copy {
     if (replacement != nullptr) {
       data->d_buf = const_cast<void*>(replacement->contents);
       data->d_size = replacement->size;
-      data->d_align = section.sh_addralign = replacement->alignment;
+      if (replacement->alignment != 0) data->d_align = section.sh_addralign = replacement->alignment;
       if (replacement->name != 0) section.sh_name = replacement->name;
     }
     section.sh_size = data->d_size;

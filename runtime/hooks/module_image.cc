@@ -56,6 +56,7 @@ void read_karst_note(const char* content, std::uint32_t size, ModuleImage& image
   image.least_runtime = note.runtime;
   if (note.version == 2) return;
   if (!set_table(note.clang_begin, note.clang_end, image.clang, image.clang_units)) image.table_is_torn = true;
+  image.clang_entries_are_nops = note.version >= kSledNoteOfNops;
 }
 
 void read_notes(const char* p, std::uint64_t size, ModuleImage& image) {

@@ -40,6 +40,7 @@ struct SledTables {
   std::uint64_t gcc_units = 0;
   const std::uint16_t* clang = nullptr;  ///< karst_clang_sleds
   std::uint64_t clang_units = 0;
+  bool clang_entries_are_nops = false;  ///< in this table
   const format::XRayRecord* xray = nullptr;
   std::uint64_t xray_count = 0;
   const format::PatchSled* plain_sleds = nullptr;  ///< of a module without sleds of its own (plain_code.h)
@@ -139,7 +140,10 @@ void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
         });
     return number - first == count;
   };
-  if (!walk(gcc, gcc_units, 0, gccs_sled) || !walk(clang, clang_units, gcc_units, clangs_sled)) return;
+  const auto rewritten_sled = [this](format::SledKind kind) {
+    return kind == format::SledKind::kEntry && clang_entries_are_nops ? arch::Sled::kNop : clangs_sled(kind);
+  };
+  if (!walk(gcc, gcc_units, 0, gccs_sled) || !walk(clang, clang_units, gcc_units, rewritten_sled)) return;
   const std::uint64_t of_units = gcc_units + clang_units;
   for (; number - of_units < xray_count; ++number) {
     const format::XRayRecord* const record = xray + (number - of_units);

@@ -17,6 +17,8 @@ CLANG = str(BIN / "karst-clang")
 CLANGXX = str(BIN / "karst-clang++")
 XRAY = ["-Xclang", "-fxray-instrument", "-Xclang", "-fxray-instruction-threshold=1"]
 ENTRY, RETURN, TAIL_CALL = range(3)
+JUMP = bytes.fromhex("eb09660f1f840000020000")  # clang's sled at an entry and before a tail call
+NOPS = bytes.fromhex("0f1f440000660f1f440000")  # ours at an entry
 
 SHAPES = """int printf(const char*, ...);
 __attribute__((noinline)) int leaf(int x) { return x * 3; }
@@ -78,8 +80,15 @@ class Objects(ClangTest):
         found = sections(Path(program).read_bytes())
         main_at = int(re.search(r"^([0-9a-f]+) T main$", self.run_command("nm", program).stdout, re.M)[1], 16)
         sleds = {"xray_instr_map": sleds_of_xray, "karst_clang_sleds": sleds_of_karst}
-        return {name: sorted((place - main_at, kind, always) for place, kind, always in read(*found[name]))
-                for name, read in sleds.items() if name in found and found[name][1]}
+        tables = {name: read(*found[name]) for name, read in sleds.items() if name in found and found[name][1]}
+        for name, table in tables.items():
+            for place, kind, _ in table:
+                begin, code = next((a, c) for a, c in found.values() if a != 0 and a <= place < a + len(c))
+                sled = code[place - begin:place - begin + len(JUMP)]
+                expected = NOPS if kind == ENTRY and name == "karst_clang_sleds" else JUMP
+                self.assertEqual(sled[:1] if kind == RETURN else sled, b"\xc3" if kind == RETURN else expected)
+        return {name: sorted((place - main_at, kind, always) for place, kind, always in table)
+                for name, table in tables.items()}
 
     def test_the_short_table_says_the_same(self):
         self.assert_same_tables(["-O0"], ["-O2", "-ffunction-sections"], ["-Oz", "-fcf-protection=full"])
@@ -113,15 +122,18 @@ class Objects(ClangTest):
         self.run_command("clang-14", *XRAY, "-O2", "-g", "-c", "shapes.c", "-o", "long.o")
         self.compile("-O2", "-g", "-c", "shapes.c", "-o", "short.o", env={"KARST_CC": "clang-14"})
         one, other = (sections((self.directory / name).read_bytes()) for name in ("long.o", "short.o"))
+        entries = 0
         changed = {"", "xray_instr_map", ".relaxray_instr_map", "karst_clang_sleds", ".relakarst_clang_sleds", ".strtab"}
         for name in set(one) - changed:
             # The compiler's command line is in it.
             if not name.startswith(".debug_"):
-                self.assertEqual(one[name], other[name], name)
+                self.assertEqual(one[name][1].replace(JUMP, NOPS), other[name][1].replace(JUMP, NOPS), name)
+                entries += one[name][1].count(JUMP) - other[name][1].count(JUMP)
+        self.assertEqual(entries, len(re.findall(r" [Tt] ", self.run_command("nm", "short.o").stdout)))
         self.assertEqual(set(one) - changed, set(other) - changed)
         self.assertEqual(self.run_command("nm", "short.o").stdout, self.run_command("nm", "long.o").stdout)
-        self.assertEqual(self.run_command("objdump", "-dr", "short.o").stdout.replace("short.o", "long.o"),
-                         self.run_command("objdump", "-dr", "long.o").stdout)
+        self.assertEqual(self.run_command("objdump", "-r", "-j", ".text", "short.o").stdout.replace("short.o", "long.o"),
+                         self.run_command("objdump", "-r", "-j", ".text", "long.o").stdout)
 
     def test_names_of_objects(self):
         for arguments, names in ((["-c", "first.cc"], ["first.o"]), (["-c", "first.cc", "second.cc"], ["first.o", "second.o"]),
