@@ -475,7 +475,6 @@ std::uint64_t budget_task(const Moment& now) {
   store(c.cost_ppm, cost < kMillion ? cost : kMillion);
   store(c.cost_ticks, now.ticks);
   if (g.budget != 0) {
-    g_arena.reserve_ahead();
     const std::uint32_t culled = g_culler.culled();
     cull(now.ns);
     if (g_culler.culled() != culled || bring_back(now.ns, recent > second ? recent : second)) apply();

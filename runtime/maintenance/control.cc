@@ -240,6 +240,10 @@ void wake_maintenance() {
   sys::call(SYS_futex, sys::word(&c.request), FUTEX_WAKE, 0x7fffffff);
 }
 
+void nudge_maintenance() {
+  if (has_maintenance()) sys::call(SYS_futex, sys::word(&g_arena.control().request), FUTEX_WAKE, 1);
+}
+
 MaintenanceAway::MaintenanceAway() {
   if (!is_ours()) return;
   taken_ = true;

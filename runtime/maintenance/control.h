@@ -36,6 +36,9 @@ bool has_maintenance();
 /// Makes the thread go round now. Async-signal-safe, any thread: one atomic addition to `request` and a system call.
 /// Requesters therefore wait until `applied` has passed their own number, not until it is equal.
 void wake_maintenance();
+/// Lets the tasks be called soon, if nobody wakes the thread for more. Async-signal-safe, any thread: a system call. It
+/// may be lost, where the thread is about to sleep.
+void nudge_maintenance();
 
 /// No thread any more, for good: the program is about to give up what it may do (a seccomp filter is the calling
 /// thread's alone, and one thread without it would be a way around).

@@ -1,5 +1,7 @@
 // How blocks go round: made real, claimed ahead, given to threads in the order of recycling, and given back.
+#include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/thread_parts.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
@@ -11,8 +13,8 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 KiB, some 20 us
-constexpr std::uint32_t kFirstStep = 8;     // most processes of a build or a script make a few calls
+constexpr std::uint32_t kAheadStep = 16;  // by the maintenance thread: whoever maps memory may wait for it
+constexpr std::uint32_t kFirstStep = 8;   // most processes of a build or a script make a few calls
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kClaimsAhead = 15;
@@ -38,12 +40,12 @@ std::uint32_t claims_ahead(std::uint32_t block_capacity, std::uint32_t live_thre
   return share > kClaimsAhead ? kClaimsAhead : share;
 }
 
-bool Arena::reserve_blocks(std::uint32_t up_to) {
+bool Arena::reserve_blocks(std::uint32_t up_to, std::uint32_t step_at_most) {
   std::uint32_t done = load(blocks_reserved_);
   while (done < up_to) {
     const std::uint32_t capacity = load(capacity_);
     const std::uint32_t left = capacity > done ? capacity - done : 0;
-    const std::uint32_t most = done == 0 ? kFirstStep : kReserveStep;
+    const std::uint32_t most = done == 0 ? kFirstStep : step_at_most;
     const std::uint32_t step = left < most ? left : most;
     if (step == 0) return false;
     const std::uint64_t begin = arch::time_stamp();
@@ -61,8 +63,19 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
 void Arena::reserve_ahead() {
   const ArenaHeader& h = header();
   const std::uint32_t done = load(blocks_reserved_);
+  const std::uint64_t wanted = load(h.hand) + std::uint64_t{2} * kReserveStep;
+  const std::uint32_t capacity = load(capacity_);
   // Whoever makes a few calls and ends needs no more than the first step.
-  if (done > kFirstStep && done < load(capacity_) && load(h.hand) + kReserveStep / 2 >= done) reserve_blocks(done + 1);
+  if (done <= kFirstStep || done >= capacity || done >= wanted) return;
+  reserve_blocks(wanted < capacity ? static_cast<std::uint32_t>(wanted) : capacity, kAheadStep);
+}
+
+/// The calling thread has come to block `index`: asks for more before a thread has to make it itself, in the middle of
+/// whatever the program does. Where nobody is there to do it, or is too late, claim_next() does.
+__attribute__((noinline)) void Arena::ask_for_blocks_ahead(std::uint32_t index) {
+  const std::uint32_t done = load(blocks_reserved_);
+  if (done <= kFirstStep || done >= load(capacity_)) return;
+  if (index + kReserveStep >= done && !g_no_system_calls) nudge_maintenance();
 }
 
 namespace {
@@ -190,6 +203,7 @@ BlockHeader* Arena::claim_next() {
       continue;
     }
     look_ahead(index, capacity);
+    if (index % kAheadStep == 0) ask_for_blocks_ahead(index);
     BlockHeader* b = claim_block(index, history_floor(capacity, load(h.live_threads)));
     if (b != nullptr) return b;
   }

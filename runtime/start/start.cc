@@ -186,6 +186,10 @@ const char* make_arena() {
   prepare_budget(g_options);
   prepare_watching(g_options.prefault);
   prepare_values(g_options.prefault);
+  add_task([](const Moment&) {
+    g_arena.reserve_ahead();
+    return kOnWake;
+  });
   return nullptr;
 }
 

@@ -10,7 +10,8 @@ SYS_FUTEX = 202
 FUTEX_WAIT, FUTEX_WAKE = 0, 1
 
 # Offsets in ArenaHeader and ArenaControl (format/arena.h, format/control.h).
-HEADER = {"functions_offset": 32, "pid": 84, "module_count": 160, "function_count": 164, "hand": 184, "control_offset": 232}
+HEADER = {"functions_offset": 32, "pid": 84, "module_count": 160, "function_count": 164, "blocks_reserved": 176,
+          "hand": 184, "control_offset": 232}
 CONTROL = {"request": (0, 4), "holder": (4, 4), "enabled": (8, 4), "new_functions": (12, 4), "off_at_ticks": (16, 8),
            "budget_ppm": (24, 4), "applied": (56, 4), "outcome": (60, 4), "thread": (64, 4),
            "patched_functions": (68, 4), "patched_sites": (72, 8), "switch_count": (80, 8), "switches_offset": (88, 8),
@@ -67,6 +68,10 @@ class Control:
 
     def _put(self, at, value, size=4):
         self._map[at:at + size] = value.to_bytes(size, "little")
+
+    def blocks(self):
+        """How many are real, and how many of these were handed out."""
+        return self._word(HEADER["blocks_reserved"]), self._word(HEADER["hand"], 8)
 
     def __getattr__(self, name):
         if name not in CONTROL:

@@ -88,6 +88,21 @@ class Thread(LiveTest):
         self.assertEqual(control.switches, [])
         self.assertEqual(self.finish(child, text="\x01"), "2\n")
 
+    def test_it_makes_memory_real_before_it_is_needed(self):
+        """Else a hook does, and a call is long by that: 64 blocks at a time, when there is none left."""
+        child = self.start(alone(), "calls")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        control = Control(child.pid)
+        end = time.monotonic() + TIMEOUT
+        while True:
+            reserved, handed_out = control.blocks()
+            self.assertGreater(handed_out, 16)
+            if reserved >= handed_out + 64:
+                break
+            self.assertLess(time.monotonic(), end, (reserved, handed_out))
+            time.sleep(0.01)
+        self.finish(child)
+
     def test_few_system_calls(self):
         """A switching of everything: three barriers, one more to see that there are any, and two changes of protection."""
         child = self.start(alone(), "wait")

@@ -98,8 +98,9 @@ int main(int argc, char** argv) {
     while (read(0, &byte, 1) == 1) printf("%d\n", step(byte));
     return 0;
   }
-  if (strcmp(what, "wait") == 0) {
+  if (strcmp(what, "wait") == 0 || strcmp(what, "calls") == 0) {
     char byte = 0;
+    for (int i = 0; i < (what[0] == 'c' ? 10000 : 0); ++i) step(i);
     printf("ready\n");
     while (read(0, &byte, 1) == 1) printf("%d\n", step(byte));
     return 0;
