@@ -1,4 +1,4 @@
-// Slow calls: a line for each function whose worst call took far longer than it usually does; beside it the calls of
+// Slow calls: a line for each function and callee that its calls were slow for; beside it the calls of
 // the chosen function by duration, which a click on the histogram limits.
 import { useEffect, useState } from "preact/hooks";
 import type { Outlier } from "../backend/types/slow";
