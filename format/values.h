@@ -9,8 +9,8 @@
 //             kValueUnreadable     no memory can be read at its address; no bytes
 //             kValueNull           its address is null; no bytes
 //             kValueNoRoom         the note was full; no bytes
-//           and, as zeros at a note's end are not kept, kValuesEnd; or, where memory was read, how long all this took,
-//           in ticks (4 bytes), and kValuesEndTimed
+//           and, as zeros at a note's end are not kept, kValuesEnd; or, where the kernel was asked for memory, how long
+//           that took, in ticks (4 bytes), and kValuesEndTimed
 //
 // A note of arguments lies before its call's enter, as the thread's next one of this function; a note of returned
 // values before its exit, in the call.

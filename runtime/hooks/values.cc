@@ -47,7 +47,8 @@ std::uint64_t first_nul(std::uint64_t word) { return (word - 0x0101010101010101U
 
 }  // namespace
 
-std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack) {
+std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
+                          std::uint64_t* asking) {
   if (size != 0 && steady_bytes(address, size, stack) == size) {
     copy(to, reinterpret_cast<const void*>(address), size);
     return size;
@@ -58,12 +59,15 @@ std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_
   const iovec local{to, size};
   const iovec remote[2] = {{reinterpret_cast<void*>(address), here},
                            {reinterpret_cast<void*>(address + here), size - here}};
+  const std::uint64_t begin = asking != nullptr ? event_time() : 0;
   const long got =
       sys::call(SYS_process_vm_readv, sys::getpid(), sys::word(&local), 1, sys::word(remote), here < size ? 2 : 1, 0);
+  if (asking != nullptr) *asking += event_time() - begin;
   return got > 0 ? static_cast<std::uint32_t>(got) : 0;
 }
 
-std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack) {
+std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
+                        std::uint64_t* asking) {
   // A text that ends need not be followed by `size` bytes of such memory.
   const std::uint32_t steady = steady_bytes(address, size, stack);
   const auto* from = reinterpret_cast<const unsigned char*>(address);
@@ -76,7 +80,7 @@ std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t 
   }
   for (; i < steady; ++i)
     if ((to[i] = from[i]) == 0) return i + 1;
-  return steady == size ? size : read_memory(address, to, size, stack);
+  return steady == size ? size : read_memory(address, to, size, stack, asking);
 }
 
 namespace {
@@ -122,20 +126,22 @@ struct Values {
                                                                         ///< record_note_and_call() may read
   std::uint32_t used = 0;
   std::uint32_t most_text = 0;
-  std::uint64_t begun = 0;
+  std::uint64_t asking = 0;  ///< ticks that the kernel took
   std::uintptr_t stack = 0;
   const unsigned char* vectors = nullptr;  ///< where vector registers are kept; null: in themselves
 
   void start(std::uintptr_t of_stack, std::uint32_t most) {
-    begun = event_time();
     stack = of_stack;
     most_text = most < kMostValueBytes ? most : kMostValueBytes;
   }
   /// No value follows.
   void finish() {
     constexpr std::uint64_t kMost = ~ValuesTime{0};
-    const std::uint64_t ticks = event_time() - begun;
-    const auto took = static_cast<ValuesTime>(ticks < kMost ? ticks : kMost);
+    if (asking == 0) {
+      bytes[used++] = kValuesEnd;
+      return;
+    }
+    const auto took = static_cast<ValuesTime>(asking < kMost ? asking : kMost);
     copy(bytes + used, &took, sizeof took);
     used += sizeof took;
     bytes[used++] = kValuesEndTimed;
@@ -165,7 +171,7 @@ struct Values {
     if (size > kMostValueBytes) size = kMostValueBytes;
     unsigned char* to = room(size);
     if (to == nullptr) return;
-    if (read_memory(address, to, size, stack) == size)
+    if (read_memory(address, to, size, stack, &asking) == size)
       end(static_cast<std::uint8_t>(size), size);
     else
       end(kValueUnreadable, 0);
@@ -178,7 +184,8 @@ struct Values {
     if (most == 0) return end(0, 0);
     unsigned char* to = room(most);
     if (to == nullptr) return;
-    const std::uint32_t got = sized ? read_memory(address, to, most, stack) : read_text(address, to, most, stack);
+    const std::uint32_t got =
+        sized ? read_memory(address, to, most, stack, &asking) : read_text(address, to, most, stack, &asking);
     if (sized)
       return got == most ? end(static_cast<std::uint8_t>(cut ? kValueCut + most : most), most)
                          : end(kValueUnreadable, 0);
@@ -211,8 +218,9 @@ std::uint64_t number_of(const ValueOp& op, const std::uint64_t* words, const uns
   return first_bytes(value, op.size);
 }
 
-bool read_word(std::uint64_t address, std::uint64_t& word, std::uintptr_t stack) {
-  return read_memory(address, reinterpret_cast<unsigned char*>(&word), sizeof word, stack) == sizeof word;
+bool read_word(std::uint64_t address, std::uint64_t& word, Values& values) {
+  auto* to = reinterpret_cast<unsigned char*>(&word);
+  return read_memory(address, to, sizeof word, values.stack, &values.asking) == sizeof word;
 }
 
 void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
@@ -233,7 +241,8 @@ void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
     case ValueHow::kViewMemory: {
       std::uint64_t pair[2];
       if (value == 0) return values.end(kValueNull, 0);
-      if (read_memory(address, reinterpret_cast<unsigned char*>(pair), sizeof pair, values.stack) != sizeof pair)
+      if (read_memory(address, reinterpret_cast<unsigned char*>(pair), sizeof pair, values.stack, &values.asking) !=
+          sizeof pair)
         return values.end(kValueUnreadable, 0);
       const bool view = op.how == static_cast<std::uint8_t>(ValueHow::kViewMemory);
       return values.add_text(pair[view ? 1 : 0], pair[view ? 0 : 1], true);
@@ -245,7 +254,7 @@ void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
     case ValueHow::kTextAt: {
       std::uint64_t text = 0;
       if (value == 0) return values.end(kValueNull, 0);
-      return read_word(address, text, values.stack) ? values.add_text(text, 0, false) : values.end(kValueUnreadable, 0);
+      return read_word(address, text, values) ? values.add_text(text, 0, false) : values.end(kValueUnreadable, 0);
     }
   }
   values.end(kValueUnreadable, 0);

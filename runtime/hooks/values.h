@@ -25,10 +25,13 @@ void take_over_values();
 void apply_values();
 
 /// Bytes from `address` on that could be read, `size` at most. No instruction of ours touches memory that might go
-/// away. `stack`: where the frame of the function that was called begins. Any context.
-std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
+/// away. `stack`: where the frame of the function that was called begins. `asking`, if any, grows by the ticks that it
+/// takes where the kernel is asked. Any context.
+std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
+                          std::uint64_t* asking = nullptr);
 /// The same of a text: up to its NUL, which is counted.
-std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
+std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
+                        std::uint64_t* asking = nullptr);
 
 /// They are numbers that lie in registers, or are constants.
 bool are_numbers(const format::ValueOp* ops, std::uint32_t count);
