@@ -128,7 +128,9 @@ std::string change_text(const analysis::FunctionDiff& diff) {
 }
 
 /// What a table's head says of the list: how many there are and by which test.
-std::string summary(const std::vector<analysis::FunctionDiff>& functions, std::size_t runs_a, std::size_t runs_b) {
+std::string summary(const std::vector<analysis::FunctionDiff>& functions, const Side& a, const Side& b) {
+  const std::size_t runs_a = a.size(), runs_b = b.size();
+  const bool one_trace = a.front().input->trace.name() == b.front().input->trace.name();
   std::size_t tested = 0, changed = 0, few = 0, alone = 0;
   for (const analysis::FunctionDiff& diff : functions) {
     tested += diff.tested ? 1 : 0;
@@ -140,15 +142,16 @@ std::string summary(const std::vector<analysis::FunctionDiff>& functions, std::s
       fmt::format("{} compared: {} changed", plural(tested, "function"), changed == 0 ? "none" : count_text(changed));
   if (alone != 0) text += fmt::format("; {} in A or B alone", count_text(alone));
   if (few != 0) text += fmt::format("; {} with too few calls to tell", count_text(few));
-  const std::string how = runs_a > 1 && runs_b > 1
-                              ? fmt::format("{} and {} runs, t-test", runs_a, runs_b)
-                              : "rank test; runs are taken to differ by 1% and 2 ns, several a side would tell";
+  const std::string how = runs_a + runs_b > 2 ? fmt::format("{} and {} runs, t-test", runs_a, runs_b)
+                          : one_trace         ? "rank test"
+                                      : "rank test; runs are taken to differ by 1% and 2 ns, several a side would tell";
   return fmt::format("{} ({}; 1% of what is listed may be chance; changes below 2% are not)", text, how);
 }
 
-void print_text(const std::vector<analysis::FunctionDiff>& functions, std::size_t runs_a, std::size_t runs_b, bool all,
+void print_text(const std::vector<analysis::FunctionDiff>& functions, const Side& side_a, const Side& side_b, bool all,
                 Screen& screen) {
-  screen.output().append(wrap(summary(functions, runs_a, runs_b), screen.width(), 0) + "\n");
+  const std::size_t runs_a = side_a.size(), runs_b = side_b.size();
+  screen.output().append(wrap(summary(functions, side_a, side_b), screen.width(), 0) + "\n");
   Table table({{"change", "change", false, true, 0, 8},
                {"p50-a", "p50 A", false, true, 0, 10},
                {"p50-b", "p50 B", false, true, 0, 10},
@@ -285,7 +288,7 @@ int diff(const Options& options) {
     status = finish_output(output, first_a);
   } else {
     Screen screen(options.text);
-    print_text(functions, a->size(), b->size(), options.all, screen);
+    print_text(functions, *a, *b, options.all, screen);
     status = screen.finish(&first_a);
   }
   if (status != kExitOk || options.fail_over.empty()) return status;

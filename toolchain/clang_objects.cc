@@ -255,7 +255,7 @@ struct Replacement {
   const void* contents;
   std::size_t size;
   std::uint32_t name;       ///< 0: the one that it has
-  std::uint64_t alignment;  ///< the same
+  std::uint64_t alignment;  ///< 0: the same
 };
 
 /// Writes an object with other tables. Both must outlive it.

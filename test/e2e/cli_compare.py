@@ -11,7 +11,7 @@ class Diff(Case):
 
     def test_a_trace_and_itself(self):
         walk = self.path("walk.karst")
-        self.assertIn("4 functions compared: none changed", self.good("diff", walk, walk))
+        self.assertIn("4 functions compared: none changed (rank test; 1% of", self.good("diff", walk, walk))
         self.good("diff", "--fail-over", "0%", walk, walk)
         report = {f["name"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
         for name, f in self.functions(walk, walk).items():
@@ -47,7 +47,8 @@ class Diff(Case):
         # Of several runs the table has the mean.
         row = next(line for line in text.splitlines() if line.endswith("slower"))
         self.assertEqual(row.split()[-3:-1], [f"{one['slower'][side]['calls']:,}" for side in "ab"])
-        self.good("diff", before, "--with", after)
+        self.assertIn("rank test; runs are taken to differ", self.good("diff", before, "--with", after))
+        self.assertIn("(2 and 1 runs, t-test; ", self.good("diff", before, before, "--with", after))
         self.assertIn("'karst diff A1 A2 --with B1 B2'"[1:-1], self.bad(2, "diff", before, before, after))
         self.assertIn("svg is of one trace a side", self.bad(2, "diff", "--format", "svg", before, before, "--with", after))
         self.assertIn("no such file", self.bad(1, "diff", before, before + "x", "--with", after))
