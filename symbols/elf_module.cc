@@ -130,7 +130,7 @@ std::vector<ElfFunction> ElfModule::functions() const {
     std::uint64_t size = std::min<std::uint64_t>(symbol.st_size, text->end - address);
     int binding = GELF_ST_BIND(symbol.st_info);
     int rank = binding == STB_LOCAL ? 2 : binding == STB_WEAK ? 1 : 0;
-    functions.push_back({{address, address + size}, name, rank});
+    functions.push_back({{address, address + size}, name, rank, type == STT_GNU_IFUNC});
   }
   std::sort(functions.begin(), functions.end(), [](const ElfFunction& a, const ElfFunction& b) {
     if (a.range.begin != b.range.begin) return a.range.begin < b.range.begin;

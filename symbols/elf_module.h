@@ -23,7 +23,8 @@ struct AddressRange {
 struct ElfFunction {
   AddressRange range;
   const char* name = nullptr;
-  int rank = 0;  ///< 0 global, 1 weak, 2 local: which one of several names to prefer
+  int rank = 0;          ///< 0 global, 1 weak, 2 local: which one of several names to prefer
+  bool chooses = false;  ///< it chooses the code that has this name while the program runs (STT_GNU_IFUNC)
 };
 
 /// Owns what libdwfl opened. One thread at a time.

@@ -70,6 +70,17 @@ void find_function(const SymbolTable& table, std::string_view wanted, FoundPlace
   }
 }
 
+/// Functions that the linker knows by that name, too: of several names of one, a table has one. Libraries have many:
+/// malloc is __libc_malloc to glibc itself.
+void find_other_names(const ElfModule& module, const PlaceName& name, FoundPlaces& found) {
+  for (const ElfFunction& function : module.functions()) {
+    const std::string_view known = function.name;
+    if (function.chooses || known.substr(0, known.find('@')) != name.name) continue;
+    const std::uint64_t address = function.range.begin;
+    if (found.places.empty() || found.places.back().address != address) found.places.push_back({address, name.name});
+  }
+}
+
 struct FreeLines {
   void operator()(Dwarf_Line** lines) const { std::free(lines); }
 };
@@ -168,24 +179,25 @@ Result<FoundPlaces> find_places(const PlaceName& name, const std::filesystem::pa
   if (!table) return table.error();
   if (name.kind == PlaceName::Kind::kFunction) {
     find_function(**table, name.name, found);
-    return found;
+    if (!found.places.empty()) return found;
   }
   SandboxOptions sandbox{.as = options.as};
   if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
   const auto answer = in_sandbox(sandbox, [&](AnswerWriter& out) {
-    FoundPlaces lines;
+    FoundPlaces others;
     DebugSearch search = options.debug;
     if (search.servers != nullptr) search.servers->stay_offline();  // what they have was fetched for the table
     auto elf = ElfModule::open(module, search);
-    if (elf) find_line(*elf, **table, name, lines);
+    if (elf && name.kind == PlaceName::Kind::kLine) find_line(*elf, **table, name, others);
+    if (elf && name.kind == PlaceName::Kind::kFunction) find_other_names(*elf, name, others);
     out.text(elf ? std::string() : elf.error().message);
-    out.number(lines.places.size());
-    for (const CodePlace& place : lines.places) {
+    out.number(others.places.size());
+    for (const CodePlace& place : others.places) {
       out.number(place.address);
       out.text(place.name);
     }
   });
-  if (!answer) return Error{"cannot find lines in " + module.string() + ": " + answer.error().message};
+  if (!answer) return Error{"cannot find places in " + module.string() + ": " + answer.error().message};
   AnswerReader in(*answer);
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
   for (std::uint64_t i = in.count(2 * sizeof(std::uint64_t)); i != 0; --i) {
