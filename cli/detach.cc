@@ -50,9 +50,9 @@ void register_detach(Command app, int& status) {
   auto target = std::make_shared<std::string>();
   Command command = app.add_subcommand("detach", "Let a process run on untraced, with its code as in its files");
   command.footer(
-      "All functions are untraced, all watches end, and nothing of --system is recorded.\n"
-      "libkarst stays in the process, idle, with the history for 'karst snapshot'.\n"
-      "'karst attach PID' traces again.");
+      "All functions are untraced, all watches end, and nothing of --system is\n"
+      "recorded. libkarst stays in the process, idle, with the history for 'karst\n"
+      "snapshot'. 'karst attach PID' traces again.");
   add_target(command, *target);
   command.callback([target, &status] { status = detach(*target); });
 }

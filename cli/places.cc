@@ -173,9 +173,9 @@ void register_places(Command app, int& status) {
   Command command = app.add_subcommand(
       "places", "List functions of a program that was not built for tracing, and which can be traced");
   command.footer(
-      "'karst run' patches such a program's functions as it is loaded: each place is checked\n"
-      "first, and where a jump could be harmful the function is left alone. Small functions\n"
-      "without a loop are left out unless --min-instructions says so.");
+      "'karst run' patches such a program's functions as it is loaded: each place is\n"
+      "checked first, and where a jump could be harmful the function is left alone.\n"
+      "Small functions without a loop are left out unless --min-instructions says so.");
   command.add_option("FILE", options->file, "Program or library; without a slash also one in PATH").required();
   command
       .add_option("--min-instructions", options->min_instructions,

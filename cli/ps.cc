@@ -64,9 +64,10 @@ void register_ps(Command app, int& status) {
   Command command =
       app.add_subcommand("ps", "List traced processes: whether tracing is on, what it costs, calls a second");
   command.footer(
-      "Your own processes, root's view: all. 'partly': some functions are switched off, or kept out by the budget.\n"
-      "'cost' is the share of the program's time that tracing takes, as far as it is known. 'no control': the process\n"
-      "can be looked into, but not switched while it runs.");
+      "Your own processes, root's view: all. 'partly': some functions are switched\n"
+      "off, or kept out by the budget. 'cost' is the share of the program's time that\n"
+      "tracing takes, as far as it is known. 'no control': the process can be looked\n"
+      "into, but not switched while it runs.");
   command.add_flag("-j,--json", options->json, "Print JSON");
   add_text_options(command, options->text);
   command.callback([options, &status] { status = ps(*options); });

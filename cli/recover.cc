@@ -53,9 +53,10 @@ void register_recover(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("recover", "Make a trace of what a program left: a core, or its arena's file");
   command.footer(
-      "FILE is a core file, or the file of a program that ran with KARST_OPTIONS=file=FILE\n"
-      "or 'karst run --file FILE'; that program may still be running. Without -o the trace\n"
-      "is NAME-PID-N.karst, N being the first number that is free.");
+      "FILE is a core file, or the file of a program that ran with\n"
+      "KARST_OPTIONS=file=FILE or 'karst run --file FILE'; that program may still be\n"
+      "running. Without -o the trace is NAME-PID-N.karst, N being the first number\n"
+      "that is free.");
   command.add_option("FILE", options->file, "Core, or arena's file").required();
   command.add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
       .type_name("FILE");

@@ -63,10 +63,11 @@ void register_resolve(Command app, int& status) {
   Command command =
       app.add_subcommand("resolve", "Give a raw trace names, lines and sources, so that it opens anywhere");
   command.footer(
-      "Raw traces are what programs write of themselves: karst_snapshot_save and its like in karst/karst.h, and\n"
-      "signal=USR2; and what 'karst run' leaves when it is interrupted while it looks names up. Every command opens\n"
-      "them and looks names up each time, in the executables and libraries\n"
-      "that ran. Those must be there still, and be the same files: a module whose build-id differs gives no names.\n"
+      "Raw traces are what programs write of themselves: karst_snapshot_save and its\n"
+      "like in karst/karst.h, and signal=USR2; and what 'karst run' leaves when it is\n"
+      "interrupted while it looks names up. Every command opens them and looks names\n"
+      "up each time, in the executables and libraries that ran. Those must be there\n"
+      "still, and be the same files: a module whose build-id differs gives no names.\n"
       "The result is as 'karst run' writes it.");
   command.add_option("RAW", options->raw, "The raw trace").type_name("").required();
   command.add_option("-o,--output", options->output, "Trace file to write (default: in the place of RAW)")

@@ -63,9 +63,10 @@ void register_snapshot(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("snapshot", "Write what a traced process did in its last moments; it goes on");
   command.footer(
-      "Works on a process that hangs or is stopped as well: what its threads are in is marked open. Calls that were\n"
-      "running when the range began are marked as begun before. Without -o the file is NAME-PID-N.karst, N being\n"
-      "the first number that is free.");
+      "Works on a process that hangs or is stopped as well: what its threads are in\n"
+      "is marked open. Calls that were running when the range began are marked as\n"
+      "begun before. Without -o the file is NAME-PID-N.karst, N being the first\n"
+      "number that is free.");
   add_target(command, options->target);
   command.add_option("--last", options->last, "Only the last TIME (200ms, 5s); else all that is kept")
       .type_name("TIME");

@@ -92,7 +92,8 @@ void register_status(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("status", "Show one traced process: what is traced, cost, history");
   command.footer(
-      "The process is only looked at. Numbers of calls are of the last second, or of as much of it as is kept.");
+      "The process is only looked at. Numbers of calls are of the last second, or of\n"
+      "as much of it as is kept.");
   add_target(command, options->target);
   command.add_flag("-j,--json", options->json, "Print JSON");
   add_text_options(command, options->text);

@@ -189,9 +189,10 @@ void register_top(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("top", "Watch a traced process: calls a second, time by function");
   command.footer(
-      "Shares are of the time of the threads that made calls. Only the newest part of what was recorded is looked at,\n"
-      "so that watching costs little; the second line says how much. q quits. Where the output is no terminal\n"
-      "the same is printed as text each time.");
+      "Shares are of the time of the threads that made calls. Only the newest part of\n"
+      "what was recorded is looked at, so that watching costs little; the second line\n"
+      "says how much. q quits. Where the output is no terminal the same is printed as\n"
+      "text each time.");
   add_target(command, options->target);
   command.add_option("--interval", options->interval, "Look again after TIME, at so much of the past (default 1s)")
       .type_name("TIME");
