@@ -308,8 +308,10 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
       options.no_patch && options.triggers.empty() && options.probes.empty() && options.libraries.empty();
   auto target = stays_as_it_is ? collect::attach(*pid) : find_or_load(options, std::to_string(*pid), plain, brought);
   if (target) {
-    if (options.triggers.empty() && !collect::control_state(target->arena).enabled)
+    if (!collect::control_state(target->arena).enabled) {
       if (const Status on = trace_again(*target); !on) return on.error();
+      fail({fmt::format("process {} ({}) is traced again", *pid, printable(target->process.name))});
+    }
     return Sampled{*pid, target->process.name, std::move(*target)};
   }
   facts = collect::process_facts(*pid);
@@ -462,13 +464,16 @@ void register_attach(Command app, int& status) {
   Command command =
       app.add_subcommand("attach", "Trace a process that runs; wait for a place in it, and write what led there");
   command.footer(
-      "A process without libkarst gets it first, and is traced from then on. What was built with karst-gcc or\n"
-      "karst-g++ has its calls recorded as by 'karst run'; of any other program the functions are patched while all\n"
-      "its threads are stopped, for some milliseconds. Without --trigger and --sample that is all.\n"
-      "The place is watched by a hardware breakpoint: the process is not stopped, and not slowed down until it is\n"
-      "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
-      "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"
-      "Ends when all were reached, with the process, or at Ctrl-C, and writes what was kept.");
+      "A process without libkarst gets it first, and is traced from then on. What was\n"
+      "built with karst-gcc or karst-g++ has its calls recorded as by 'karst run'; of\n"
+      "any other program the functions are patched while all its threads are stopped,\n"
+      "for some milliseconds. Without --trigger and --sample that is all.\n\n"
+      "The place is watched by a hardware breakpoint: the process is not stopped,\n"
+      "and not slowed down until it is hit. PLACE is a function, traced or not,\n"
+      "FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind it for\n"
+      "the first N times. Children by fork are waited for as well, and what the\n"
+      "process becomes by exec. Ends when all were reached, with the process, or at\n"
+      "Ctrl-C, and writes what was kept.");
   add_target(command, options->target);
   command.add_option("--trigger", options->triggers, "The place; may be given several times")
       .type_name("PLACE")

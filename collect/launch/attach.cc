@@ -1,6 +1,7 @@
 #include "collect/launch/attach.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -164,9 +165,10 @@ std::string why_not(const ProcessFacts& p, const Found& descriptors, const Found
     return who +
            " has libkarst loaded and traces nothing: no part of it was built with karst-g++, or tracing was not "
            "possible. 'karst attach' patches the functions of such a program";
-  return who +
-         " is not traced by Karst: was it built with karst-gcc or karst-g++, and started by 'karst run' or linked with "
-         "--karst-link?";
+  return who + fmt::format(
+                   " is not traced by Karst; 'karst attach {}' traces it from then on, 'karst run' a program from its "
+                   "start",
+                   p.pid);
 }
 
 }  // namespace

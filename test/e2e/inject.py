@@ -199,6 +199,24 @@ class Detaching(InjectTest):
         self.assertIn("nothing was watched", ended.stderr)
         self.finish(child)
 
+    def test_a_place_in_a_process_that_was_detached(self):
+        """What led there are calls: it is traced again."""
+        for program in workers():
+            with self.subTest(program=program):
+                child = self.start(program, "sleep")
+                self.attach(child.pid, "--min-instructions", "0", "--budget", "off")
+                self.detach(child.pid)
+                path = self.directory / "place.karst"
+                done = subprocess.run([KARST, "attach", str(child.pid), "--trigger", "clock_nanosleep:40", "-o", str(path)],
+                                      capture_output=True, text=True, timeout=TIMEOUT)
+                if "perf_event_paranoid" in done.stderr:
+                    self.skipTest("breakpoints are not permitted")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("is traced again", done.stderr)
+                self.assertGreater(Trace(path).counts.get("step(unsigned int)", 0), 100)
+                path.unlink()
+                self.finish(child)
+
     def test_detaching_from_no_process(self):
         self.detaching_refused(999999999, "there is no process 999999999")
 
