@@ -61,8 +61,9 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
     return fmt::format("{}: {}, {} of CPU time and no calls, as {}{}; next: karst samples {}", file,
                        plural(s.processes, "process", "es"), plural(samples, "sample"), why_alone,
                        killed_words(wait_status), file);
-  std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
-                                 plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
+  std::string line = fmt::format("{}: {}, {}, {}{} kept over {}", file, plural(s.processes, "process", "es"),
+                                 plural(s.threads, "thread"), s.calls_are_about ? "about " : "",
+                                 plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
   line += s.overwritten == 0 ? std::string(", none overwritten")
                              : fmt::format(", about {} overwritten (memory was full; see --memory)",

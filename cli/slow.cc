@@ -228,6 +228,8 @@ class SlowPrinter {
       if (options_.follow) print_chain(*wait);
     } else if (waits_ != nullptr) {
       print_running(outlier);
+    } else if (path.empty()) {
+      line("      in no call that is longer than usual; whether it ran or waited is not known without thread states");
     }
   }
 
@@ -333,7 +335,7 @@ int slow(const Options& options) {
     for (const reader::Thread* thread : (*input)->threads) {
       const reader::Calls& of = calls_of.of(*thread);
       finder.find(*thread, of);
-      calls += of.size();
+      calls += static_cast<std::uint64_t>(std::count_if(of.marks.begin(), of.marks.end(), query::is_counted));
       progress.done += of.events;
     }
   }

@@ -52,6 +52,7 @@ struct RecordingSummary {
   std::size_t processes = 0;
   std::size_t threads = 0;        ///< with events
   std::uint64_t calls = 0;        ///< kept, those cut at either end included
+  bool calls_are_about = false;   ///< functions were switched meanwhile: readers leave out ends of calls that fit none
   std::uint64_t notes = 0;        ///< kept
   std::uint64_t events = 0;       ///< kept
   std::uint64_t overwritten = 0;  ///< events recycled because memory was full
