@@ -8,6 +8,7 @@
 #include "analysis/pictures.h"
 #include "analysis/program_facts.h"
 #include "analysis/values.h"
+#include "base/text.h"
 #include "format/note.h"
 
 namespace karst::analysis {
@@ -60,6 +61,8 @@ std::string_view kind_of(const reader::Note& note) {
       return "flow";
     case NoteKind::kFlowEnd:
       return "flow ends";
+    case NoteKind::kOverhead:
+      return "overhead";
   }
   return "unknown";
 }
@@ -83,6 +86,18 @@ std::string fiber_value(std::string_view bytes) {
   };
   const std::uint64_t entered = format::fiber_note(word).entered;
   return entered != 0 ? fmt::format("{:#x}", entered) : std::string();
+}
+
+std::string overhead_text(std::string_view bytes) {
+  switch (static_cast<format::Overhead>(bytes.empty() ? 0 : bytes[0])) {
+    case format::Overhead::kMemory:
+      return "made memory for events";
+    case format::Overhead::kLibrary:
+      return "patched a library that came";
+    case format::Overhead::kName:
+      return "made a name known";
+  }
+  return "took the thread's time";
 }
 
 double number_of(NoteKind kind, std::uint64_t bits) {
@@ -134,6 +149,8 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
       return picture_text(bytes);
     case NoteKind::kRecord:
       return record_text(types, bytes);
+    case NoteKind::kOverhead:
+      return overhead_text(bytes);
     case NoteKind::kLog:
       return bytes.empty() ? std::string() : log_text(name, types, bytes);
   }
@@ -141,7 +158,7 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
 }
 
 bool is_aside(const reader::Note& note) {
-  return kind(note) == NoteKind::kColor || kind(note) == NoteKind::kPicturePart;
+  return kind(note) == NoteKind::kColor || kind(note) == NoteKind::kPicturePart || kind(note) == NoteKind::kOverhead;
 }
 
 std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note) {
@@ -151,6 +168,9 @@ std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note) {
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note) {
   if (is_of_call(note)) return values_text(values_in(trace, thread, calls, note));
+  if (kind(note) == NoteKind::kOverhead)
+    return overhead_text(calls.bytes_of(note)) + " for " +
+           duration_text(trace.clock().to_ns(format::overhead_ticks(note_bits(calls, note))));
   if (note.name == 0) return note_value(kind(note), calls.bytes_of(note), {}, {});
   const reader::Function& name = trace.function(trace.processes()[thread.process], note.name);
   return note_value(kind(note), calls.bytes_of(note), name.name, name.values);
@@ -191,6 +211,8 @@ std::string note_line(NoteKind kind, std::string_view name, std::string_view val
       return fmt::format("frame of {} begins", name);
     case NoteKind::kPicture:
       return fmt::format("picture of {}, {}", name, value.empty() ? "which is damaged" : value);
+    case NoteKind::kOverhead:
+      return fmt::format("tracing {}", value);
     case NoteKind::kPicturePart:
       return fmt::format("more of a picture of {}", name);
     case NoteKind::kRequest:

@@ -12,7 +12,8 @@
 namespace karst::analysis {
 
 /// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments",
-/// "returned", "log", "fiber", "record", "color", "frame begins" or "picture"; "unknown" for kinds of a later version.
+/// "returned", "log", "fiber", "record", "color", "frame begins", "picture", "part of a picture", "flow", "flow ends"
+/// or "overhead"; "unknown" for kinds of a later version.
 std::string_view kind_of(const reader::Note& note);
 
 /// The value of a request's number or of an integer. 0 where the bytes are none.
@@ -26,7 +27,8 @@ std::string_view note_name(const reader::Trace& trace, const reader::Thread& thr
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note);
 
-/// It says nothing on its own: how its call is to be shown, or more of a picture than its first part.
+/// The program says nothing by it: how its call is to be shown, more of a picture than its first part, or what tracing
+/// took.
 bool is_aside(const reader::Note& note);
 
 /// Of a log, as its call site says (analysis/log_text.h); 0: it has none.

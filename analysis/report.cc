@@ -63,9 +63,11 @@ struct ReportBuilder::Impl {
   /// A group's calls are not known by their notes alone.
   void count_noting(const query::Scope::Part& part, const reader::Calls& calls) {
     noting.resize(rows());
-    for (const reader::Note& note : calls.notes)
-      if (note.name < part.function_of.size() && part.function_of[note.name] < noting.size())
-        noting[part.function_of[note.name]] += ticks_of_noting(calls, note);
+    for (const reader::Note& note : calls.notes) {
+      const std::uint32_t of = note.name == 0 && note.row < calls.size() ? calls.function[note.row] : note.name;
+      if (of < part.function_of.size() && part.function_of[of] < noting.size())
+        noting[part.function_of[of]] += ticks_of_noting(calls, note);
+    }
   }
 
   void count_thread_long(const query::Scope::Part& part, const reader::Calls& calls) {

@@ -49,8 +49,8 @@ class RecordNumbers {
 };
 /// Empty: it is torn, or has other values.
 RecordNumbers record_numbers(std::string_view bytes);
-/// How long the kernel took to read values of the note: it is a part of the time of the call that Note::row is. 0: it
-/// was not asked.
+/// Ticks of the call that Note::row is that went by for tracing: the kernel read values for the note, or the note says
+/// what else took so long. 0: it says nothing of that.
 std::uint64_t ticks_of_noting(const reader::Calls& calls, const reader::Note& note);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);

@@ -94,7 +94,8 @@ Facts gather(const reader::Trace& trace) {
       }
       facts.calls += of_thread.calls;
       facts.open_calls += of_thread.open_calls;
-      facts.notes += calls.notes.size();
+      for (const reader::Note& note : calls.notes)
+        facts.notes += note.kind != static_cast<std::uint32_t>(format::NoteKind::kOverhead) ? 1 : 0;
       out_of_order += calls.out_of_order;
       unmatched += calls.unmatched_exits;
       missing += calls.missing_exits;
@@ -459,9 +460,10 @@ void register_info(Command app, int& status) {
   Command command =
       app.add_subcommand("info", "Show what a trace holds: processes, threads, modules, counts, problems");
   command.footer(
-      "'open' calls have a begin or an end that is not known; 'overwritten' events gave way to newer ones\n"
-      "when memory was full; 'lost' ones were never recorded. A trace with problems is still a trace: each\n"
-      "line of 'problems' says what is affected.");
+      "'open' calls have a begin or an end that is not known; 'overwritten' events\n"
+      "gave way to newer ones when memory was full; 'lost' ones were never recorded.\n"
+      "A trace with problems is still a trace: each line of 'problems' says what is\n"
+      "affected.");
   add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "json"});
   add_text_options(command, options->text);

@@ -90,7 +90,8 @@ void each_note(const Input& input, const Options& options, const Output& output,
       if (output.failed()) return;
       if (!options.kind.empty() && analysis::kind_of(note) != options.kind) continue;
       const bool is_color = note.kind == static_cast<std::uint32_t>(format::NoteKind::kColor);
-      if (analysis::note_level(calls, note) < least_level || (!is_color && analysis::is_aside(note))) continue;
+      const bool is_listed = is_color || !options.kind.empty() || !analysis::is_aside(note);
+      if (analysis::note_level(calls, note) < least_level || !is_listed) continue;
       const bool inside = note.row != reader::kNoParent;
       const std::uint32_t id = inside ? calls.function[note.row] : 0;
       if (input.functions && (!inside || !input.functions->contains(thread->process, id))) continue;

@@ -36,8 +36,21 @@ enum class NoteKind : std::uint8_t {
   kPicturePart = 17,  ///< a further part of it
   kFlow = 18,         ///< the call that the thread is in is a step of the flow of this number (64 bits, as kInteger)
   kFlowEnd = 19,      ///< the same, and the last one: the number may be used again
+  kOverhead = 20,     ///< up to here tracing kept the thread busy or waiting: an Overhead, and ticks as kInteger
 };
-inline constexpr std::uint32_t kLastNoteKind = 19;
+inline constexpr std::uint32_t kLastNoteKind = 20;
+
+/// What it was that took so much longer than an event does.
+enum class Overhead : std::uint8_t {
+  kMemory = 1,   ///< the kernel made memory for the thread's next events
+  kLibrary = 2,  ///< a library came, whose functions were found and patched
+  kName = 3,     ///< a name or a function came up for the first time, and karst was asked about it
+};
+/// Of a kOverhead note: ticks stand behind a byte that says why.
+constexpr std::uint64_t overhead_note(Overhead why, std::uint64_t ticks) {
+  return ticks << 8 | static_cast<std::uint64_t>(why);
+}
+constexpr std::uint64_t overhead_ticks(std::uint64_t note) { return note >> 8; }
 
 // In the place of a description (Function::values): what a name says beside notes. Such a name has none.
 inline constexpr char kAppInfo[] = "app info:";     ///< a line about the process

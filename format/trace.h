@@ -388,7 +388,7 @@ struct TaskRecord {
 };
 static_assert(sizeof(TaskRecord) == 24);
 
-enum TaskFlag : std::uint32_t { kTaskOfRun = 1 };
+enum TaskFlag : std::uint32_t { kTaskOfRun = 1, kTaskTracer = 2 };
 
 /// STEV. What happened to threads, in order of time.
 struct StateRecord {

@@ -64,6 +64,7 @@ class LogReader {
     task.tid = r.tid;
     task.pid = r.pid;
     task.of_run = (r.flags & format::kTaskOfRun) != 0;
+    task.tracer = (r.flags & format::kTaskTracer) != 0;
     // A name stands in many records when the file is hostile.
     if (names_ < kMostNames) task.name = text(table, r.name);
     names_ += task.name.size();

@@ -37,6 +37,22 @@ void push(ThreadStates& to, std::uint64_t begin, const StateNow& now) {
   to.by.push_back(now.by);
 }
 
+// Who slept until karst woke it waited for its own tracing, which is no wait of the program: as if tracing had run in
+// the thread.
+void run_while_traced(ThreadStates& t, const std::vector<Task>& tasks) {
+  const auto by_tracer = [&](std::size_t i) { return t.by[i] < tasks.size() && tasks[t.by[i]].tracer; };
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    if (t.state[i] != ThreadState::kBlocked || t.letter[i] != 'S' || !by_tracer(i)) continue;
+    for (; i < t.size() && by_tracer(i) && t.state[i] != ThreadState::kPreempted; ++i) {
+      t.state[i] = ThreadState::kRunning;
+      t.letter[i] = 0;
+      t.syscall[i] = 0;
+      t.by[i] = kNoTask;
+    }
+    --i;
+  }
+}
+
 // Before `birth` there was no thread; whether it was there before it was first seen, without a birth, is not known.
 void count(const ThreadStates& t, std::optional<std::uint64_t> birth, StateDoubts& doubts) {
   for (std::size_t i = 0; i + 1 < t.size(); ++i) {
@@ -126,6 +142,7 @@ States::States(StateLog log) : log_(std::move(log)) {
 
   for (ThreadStates& t : threads_) {
     t.end = std::max(end, t.begin.back());
+    run_while_traced(t, log_.tasks);
     t.sum_up();
     const auto birth = births.find(t.task);
     count(t, birth == births.end() ? std::nullopt : std::optional(birth->second), doubts_);

@@ -41,6 +41,7 @@ struct Task {
   std::uint32_t pid = 0;  ///< 0: not known
   bool of_run = false;    ///< of a process of the run or a descendant, traced or not
   std::string name;       ///< empty: not known
+  bool tracer = false;    ///< of the karst that recorded this
 };
 
 /// Records in order of time, and the tasks that they name.

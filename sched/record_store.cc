@@ -1,5 +1,7 @@
 #include "sched/record_store.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -205,7 +207,10 @@ reader::StateLog RecordStore::take(std::uint64_t begin, std::uint64_t end) {
   const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
   if (!std::is_sorted(log.records.begin(), log.records.end(), before))
     std::stable_sort(log.records.begin(), log.records.end(), before);
-  for (auto& [tid, task] : tasks_) log.tasks.push_back(std::move(task));
+  for (auto& [tid, task] : tasks_) {
+    task.tracer = !task.of_run && task.pid == static_cast<std::uint32_t>(getpid());
+    log.tasks.push_back(std::move(task));
+  }
   std::sort(log.tasks.begin(), log.tasks.end(), [](const auto& a, const auto& b) { return a.tid < b.tid; });
   tasks_.clear();
   return log;

@@ -411,9 +411,10 @@ void TraceWriter::add_states(const reader::StateLog& log) {
   }
   {
     auto table = make_table<format::TaskRecord>(*impl_, ChunkType::kTasks, 0, true);
-    for (const reader::Task& task : log.tasks)
-      table.add(
-          {task.tid, task.pid, task.of_run ? std::uint32_t{format::kTaskOfRun} : 0, 0, table.shared_text(task.name)});
+    for (const reader::Task& task : log.tasks) {
+      const std::uint32_t flags = (task.of_run ? format::kTaskOfRun : 0U) | (task.tracer ? format::kTaskTracer : 0U);
+      table.add({task.tid, task.pid, flags, 0, table.shared_text(task.name)});
+    }
   }
   auto table = make_table<format::StateRecord>(*impl_, ChunkType::kStateEvents, 0, true);
   for (const format::StateRecord& record : log.records) table.add(record);

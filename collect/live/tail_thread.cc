@@ -113,6 +113,7 @@ void TailThread::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way
 }
 
 void TailThread::noted(const NoteHead& head, const Event* words, std::uint64_t ticks) {
+  if (head.kind == NoteKind::kOverhead) return;
   const bool of_call = head.kind == NoteKind::kArguments || head.kind == NoteKind::kReturned;
   if (!of_call && (!options_.notes || ticks < options_.from || skips())) return;
   Open* const stack = memory_.stack();

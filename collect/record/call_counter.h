@@ -36,7 +36,9 @@ class CallCounter : public walk::PlainWalker<CallCounter, walk::GrowingMemory<>>
   std::uint64_t notes() const { return notes_; }
 
   // The walker's.
-  void noted(const format::NoteHead&, const format::Event*, std::uint64_t) { ++notes_; }
+  void noted(const format::NoteHead& head, const format::Event*, std::uint64_t) {
+    if (head.kind != format::NoteKind::kOverhead) ++notes_;
+  }
   void began(Open& open) {
     ++calls_;
     open.serial = static_cast<std::uint32_t>(rows_++);

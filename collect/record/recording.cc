@@ -257,6 +257,7 @@ void Recording::Impl::write_history(reader::Process& p, Span& span) {
     switches = std::move(renumbered);
   }
   std::erase_if(switches, [this](const reader::Switch& s) { return s.begin_ticks > options_.to; });
+  summary_.calls_are_about = summary_.calls_are_about || !switches.empty();
   writer_.add_switches(p.index, switches);
   if (!p.moments.empty()) writer_.add_moments(p.index, p.moments);
 }

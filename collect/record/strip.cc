@@ -114,7 +114,7 @@ class Fields {
 };
 
 /// What notes say is made zero: numbers, and texts, which are empty then. Of fibers the numbers stay, as they tell
-/// whose calls are whose; their names go, also where they are not `all` to go.
+/// whose calls are whose, and all of what tracing took; their names go, also where they are not `all` to go.
 std::vector<std::byte> without_notes(std::span<const std::byte> payload, bool all) {
   std::vector<std::byte> copy(payload.begin(), payload.end());
   std::size_t at = sizeof(format::BlocksHeader);
@@ -127,8 +127,9 @@ std::vector<std::byte> without_notes(std::span<const std::byte> payload, bool al
       format::Event event = 0;
       std::memcpy(&event, copy.data() + at, sizeof event);
       if (format::event_is(event, format::Mark::kNoteHead)) {
-        const bool of_fiber = format::note_head(event).kind == format::NoteKind::kFiber;
-        stay = of_fiber ? format::kFiberNameWord : all ? 0 : ~0U;
+        const format::NoteKind kind = format::note_head(event).kind;
+        const bool stays = !all || kind == format::NoteKind::kOverhead;
+        stay = kind == format::NoteKind::kFiber ? format::kFiberNameWord : stays ? ~0U : 0;
       } else if (!format::event_is(event, format::Mark::kNoteWord)) {
         stay = all ? 0 : ~0U;
       } else if (stay != 0) {

@@ -10,6 +10,7 @@
 #include "runtime/process/fork.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
@@ -191,6 +192,7 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   const InstrumentedCall* found = entry_of(function);
   if (found != nullptr && load(found->function) == function && load(found->id) < kUndecided) return load(found->id);
   // Signals wait: a handler may call the same function, while the session is asked about it.
+  const OverheadTime time(format::Overhead::kName);
   const sys::SignalsBlocked guard;
   if (!g_arena.exists() || !own_arena()) return 0;
   if (load(karst_calls) == nullptr) prepare_instrument_calls();  // a module that came unseen

@@ -73,6 +73,7 @@ std::uint32_t enter_into_table(const NoteName& name, const char* values, std::ui
 std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t values_size = 0,
                     bool of_fibers = false) {
   if (recording_has_stopped()) return 0;  // strict seccomp: no further system call
+  const OverheadTime time(Overhead::kName);
   const sys::SignalsBlocked guard;
   const std::uint32_t id = enter_into_table(name, values, values_size, of_fibers);
   if (id == 0) {

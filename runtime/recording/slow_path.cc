@@ -31,6 +31,27 @@ bool may_record() {
 
 }  // namespace
 
+namespace {
+
+/// What took less is not told: an event more for each would cost more than it explains.
+constexpr std::uint64_t kToldOverhead = std::uint64_t{1} << 15;  // ticks, some 10 us
+
+/// False: such a note is not made. Where short calls are left out it would be something that happened in one.
+bool is_told(std::uint64_t ticks) { return ticks >= kToldOverhead && karst_min_duration == 0; }
+
+bool put_overhead(ThreadState& state, Overhead why, std::uint64_t ticks) {
+  const std::uint64_t said = overhead_note(why, ticks);
+  const std::uint32_t words = note_words(note_bytes_of(said));
+  return put_words(state, 2 + words, true, [=](std::uint32_t i) {
+    constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
+    if (i == 0) return make_mark(0, Mark::kNote);
+    if (i == 1) return make_note_head({NoteKind::kOverhead, 0, words});
+    return make_note_word((said >> ((i - 2) * kBits)) & ((std::uint64_t{1} << kBits) - 1));
+  });
+}
+
+}  // namespace
+
 // Side by side, so that they fill 8 bytes: memory of all threads' own is dear.
 __attribute__((tls_model("initial-exec"))) __thread Inside t_inside;
 __thread std::uint32_t karst_stack;
@@ -46,7 +67,10 @@ void next_block(ThreadState& state) {
   KARST_ASSERT(before % sizeof(Event) == 0);
   // A hook that was interrupted by a fork goes on with its parent's block.
   KARST_ASSERT(old == nullptr || in_forked_child() || (g_arena.block_at(settled(before)) == old && is_active(*old)));
+  const std::uint32_t reserved = g_arena.blocks_reserved();
+  const std::uint64_t asked = arch::time_stamp();
   BlockHeader* next = g_arena.take_block(settled(before), state.spare);
+  const std::uint64_t taking = arch::time_stamp() - asked;
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
@@ -80,6 +104,7 @@ void next_block(ThreadState& state) {
   }
   state.epoch = epoch_of(ticks);
   g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
+  if (reserved != g_arena.blocks_reserved() && is_told(taking)) put_overhead(state, Overhead::kMemory, taking);
   // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
   // none, ask now and then.
   const std::uint64_t s = next->sequence;
@@ -152,6 +177,11 @@ bool is_recording() { return may_record() && (threads_are_found_by_tid() || kars
 
 void record_group(const Event* words, std::uint32_t count) {
   if (is_recording()) record([=](ThreadState& state) { return put_group(state, words, count); });
+}
+
+void record_overhead(Overhead why, std::uint64_t ticks) {
+  if (!is_told(ticks) || !is_recording()) return;
+  record([=](ThreadState& state) { return put_overhead(state, why, ticks); });
 }
 
 void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size) {

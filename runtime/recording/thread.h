@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "arch/cpu.h"
 #include "format/note.h"
 #include "runtime/recording/state.h"
 
@@ -80,6 +81,21 @@ bool may_record_notes();
 /// Records up to 3 words in slots of one block that follow each other, whatever handlers do in between. Events get
 /// the present time, places stay as they are (format/event.h). Nothing if !is_recording(). Any context.
 void record_group(const format::Event* words, std::uint32_t count);
+/// Notes what tracing took of the calling thread, up to now; too little is not told. Nothing if !is_recording(). Any
+/// context.
+void record_overhead(format::Overhead why, std::uint64_t ticks);
+/// The same of its own life.
+class OverheadTime {
+ public:
+  explicit OverheadTime(format::Overhead why) : why_(why) {}
+  ~OverheadTime() { record_overhead(why_, arch::time_stamp() - begin_); }
+  OverheadTime(const OverheadTime&) = delete;
+  OverheadTime& operator=(const OverheadTime&) = delete;
+
+ private:
+  const format::Overhead why_;
+  const std::uint64_t begin_ = arch::time_stamp();
+};
 /// Records a note (format/note.h), also as the thread's first event. `bytes` are the program's; kMostNoteBytes at most.
 /// Nothing while nothing is recorded. Any context.
 void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size);

@@ -252,6 +252,7 @@ void announce_functions(const Arrived& arrived) {
 void modules_changed() {
   if ((g_life != Life::kTracing && g_life != Life::kIdle) || g_exiting) return;
   if (g_life == Life::kTracing && !own_arena()) return;
+  const OverheadTime time(Overhead::kLibrary);
   const std::uint32_t came = fetch_late_code(wanted_code());
   if (g_life == Life::kTracing) leave_gone_code();
   if (came == 0) return;
@@ -339,7 +340,9 @@ void come(std::uintptr_t note) {
     if (entered) patch_module(arrived.module);
     live();
   } else {
-    if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
+    if (g_life != Life::kTracing || !own_arena()) return;
+    const OverheadTime time(Overhead::kLibrary);
+    if (!enter_module(note, arrived)) return;
     follow_exit();
     announce_functions(arrived);
     patch_module(arrived.module);

@@ -121,6 +121,35 @@ TEST(TracingCost, HasWhatItTookToNoteValues) {
   EXPECT_EQ(tracing["leaf"], trace.clock().to_ns(2 * 20));
 }
 
+std::string overhead(format::Overhead why, std::uint16_t ticks) {
+  const std::uint64_t note = format::overhead_note(why, ticks);
+  return std::string(reinterpret_cast<const char*>(&note), format::note_bytes_of(note));
+}
+
+// Whatever kept the thread for long lies in the call that it was in.
+TEST(TracingCost, HasWhatTracingNotedOfItself) {
+  SampleTrace values;
+  values.process(1, "app", {"main", "open", "leaf"}).thread(1, "app").enter(1, 1000).enter(2, 1100);
+  values.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kLibrary, 600), 1800);
+  values.exit(2, 1900);
+  values.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kMemory, 300), 2300);
+  values.values(format::NoteKind::kOverhead, 0, "", 2310);
+  values.call(3, 2350, 2400).exit(1, 3000);
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  take_cost_out(calls, process_with_cost(), {});
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls.time(0), 2000U - 5 - 2 * 20 - 600 - 300);
+  EXPECT_EQ(calls.time(1), 800U - 5 - 600);
+  EXPECT_EQ(calls.time(2), 50U - 5);
+  ReportBuilder report(trace, nullptr);
+  report.add(trace.processes()[0].threads[0], calls);
+  std::map<std::string, std::uint64_t> tracing;
+  for (const FunctionReport& f : report.finish().functions) tracing[f.name] = f.tracing_ns;
+  EXPECT_EQ(tracing["main"], trace.clock().to_ns(20 + 300));
+  EXPECT_EQ(tracing["open"], trace.clock().to_ns(20 + 600));
+}
+
 // Of what is outside of a range nothing is taken.
 TEST(TracingCost, HasNotWhatItTookToNoteValuesOutsideOfARange) {
   SampleTrace values;

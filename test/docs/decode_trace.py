@@ -162,7 +162,7 @@ class Trace:
 
     def task(self, payload):
         for _, v, text in records(payload, "6I"):
-            self.tasks.append((v[0], v[1], v[2] & 1, escaped(text(v[4], v[5]))))
+            self.tasks.append((v[0], v[1], v[2] & 1, v[2] >> 1 & 1, escaped(text(v[4], v[5]))))
 
     def stev(self, payload):
         for _, v, _ in records(payload, "Q3IHBB"):
@@ -234,7 +234,7 @@ class Trace:
             yield ("states by %d flags %d error %d cpus %d from %d to %d lost %d overwritten %d faults %d "
                    "migrations %d note %s") % self.state_source
         for task in self.tasks:
-            yield "task %d of %d run %d name %s" % task
+            yield "task %d of %d run %d tracer %d name %s" % task
         for ticks, tid, other, value, cpu, kind in self.states:
             yield "state %d kind %d tid %d other %d value %d cpu %d" % (ticks, kind, tid, other, value, cpu)
 

@@ -1,4 +1,6 @@
 """Programs that were not built for Karst: patched as they are loaded."""
+import csv
+import io
 import json
 import os
 import re
@@ -275,6 +277,23 @@ class Opened(TortureTest):
         run = self.run_opens("--library", "libplainopened*", own=own, others=others)
         self.calls(run.trace, 2 * 13 + 3 * 12)
         self.assert_whole(run.trace)
+
+    def test_what_it_takes_to_patch_them_is_no_time_of_the_program(self):
+        run = self.run_opens("--library", "libplainopened*", own=[self.library(3)])
+        done = subprocess.run([KARST, "notes", "--format", "csv", "--kind", "overhead", run.trace.path], capture_output=True, text=True,
+                              check=True, timeout=TIMEOUT)
+        said = [row["value"] for row in csv.DictReader(io.StringIO(done.stdout))]
+        patched = [re.fullmatch(r"patched a library that came for ([0-9.]+) (us|ms)", value) for value in said]
+        took = sum(float(m[1]) * {"us": 1e3, "ms": 1e6}[m[2]] for m in patched if m)
+        self.assertGreater(took, 0, said)
+        (with_it, without_it) = (self.total_of_main(run.trace, *raw) for raw in (["--raw"], []))
+        self.assertGreater(with_it - without_it, 0.99 * took)
+        self.assertGreater(without_it, 0)
+
+    def total_of_main(self, trace, *options):
+        done = subprocess.run([KARST, "report", "--format", "csv", trace.path, *options], capture_output=True, text=True, check=True,
+                              timeout=TIMEOUT)
+        return next(int(f["total_ns"]) for f in csv.DictReader(io.StringIO(done.stdout)) if f["name"] == "main")
 
     def test_functions_that_are_named(self):
         own = [self.library(3)]

@@ -68,7 +68,7 @@ class AttachTest(support.TortureTest):
         return trace, states, decode_trace.Trace(self.path.read_bytes())
 
     def check(self, trace, states, raw):
-        names = {tid: name.strip('"') for tid, _, of_run, name in raw.tasks if of_run}
+        names = {tid: name.strip('"') for tid, _, of_run, _, name in raw.tasks if of_run}
         self.assertEqual(names.get(self.early), "early", names)
         by_name = {name: tid for tid, name in names.items()}
         # The kernel may have dropped records, or left some out (docs/limits.md): then something in between is not known.

@@ -350,7 +350,7 @@ class SchedTest(support.TortureTest):
         else:
             self.skipTest("ftrace had joined before the program ran")
         # Until then, those are told whom the program's own threads woke.
-        own = {tid for tid, _, of_run, _ in decoded_file.tasks if of_run}
+        own = {tid for tid, _, of_run, _, _ in decoded_file.tasks if of_run}
         woken = [r for r in before if r["kind"] == WAKING]
         self.assertTrue(woken)
         self.assertEqual([r for r in woken if r["other"] not in own], [])

@@ -113,7 +113,8 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
          static_cast<unsigned>(s.backend), s.flags, s.clock_error_ns, s.cpus, s.begin_ticks, s.end_ticks, s.lost_events,
          s.overwritten_events, s.page_faults, s.migrations, escaped(s.note));
   for (const auto& task : states.tasks())
-    line("task {} of {} run {} name {}", task.tid, task.pid, task.of_run ? 1 : 0, escaped(task.name));
+    line("task {} of {} run {} tracer {} name {}", task.tid, task.pid, task.of_run ? 1 : 0, task.tracer ? 1 : 0,
+         escaped(task.name));
   for (const auto& r : states.log().records)
     line("state {} kind {} tid {} other {} value {} cpu {}", r.ticks, r.kind, r.tid, r.other, r.value, r.cpu);
   return text;

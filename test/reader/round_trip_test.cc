@@ -91,9 +91,9 @@ untraced "/usr/bin/su" "is setuid or setgid"
 untraced "/busybox" ""
 source "/home/me/app.cc" "int main() {\x0a  return 0;\x0a}\x0a"
 states by 2 flags 11 error 50 cpus 2 from 1000 to 9000 lost 3 overwritten 4 faults 5 migrations 6 note "nothing better"
-task 99 of 98 run 0 name "other"
-task 4711 of 4711 run 1 name "app"
-task 4712 of 4711 run 1 name "worker"
+task 99 of 98 run 0 tracer 1 name "other"
+task 4711 of 4711 run 1 tracer 0 name "app"
+task 4712 of 4711 run 1 tracer 0 name "worker"
 state 1000 kind 7 tid 4712 other 99 value 1135363 cpu 1
 state 1050 kind 1 tid 0 other 4711 value 338 cpu 0
 state 1060 kind 1 tid 0 other 4712 value 0 cpu 1

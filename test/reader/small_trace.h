@@ -73,7 +73,7 @@ inline reader::StateLog small_states() {
   reader::StateLog log;
   log.source = {StateBackend::kFtrace, kStatesWakes | kStatesOthers | kStatesFaults, 50, 2, 1000, 9000, 3, 4, 5, 6,
                 "nothing better"};
-  log.tasks = {{99, 98, false, "other"}, {4711, 4711, true, "app"}, {4712, 4711, true, "worker"}};
+  log.tasks = {{99, 98, false, "other", true}, {4711, 4711, true, "app"}, {4712, 4711, true, "worker"}};
   for (const StateRecord& r :
        {StateRecord{1000, 4712, 99, 3 | 'S' << 8 | 17 << 16, 1, kStateAt, 0},
         StateRecord{1050, 0, 4711, 'R' | kLeaveRunnable, 0, kStateLeaveCpu, 0},

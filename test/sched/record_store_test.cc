@@ -33,6 +33,17 @@ TEST(RecordStore, SortsWhatComesBetweenTwoSettlings) {
   EXPECT_EQ(log.source.cpus, 2U);
 }
 
+TEST(RecordStore, KnowsThreadsOfItsOwnProcess) {
+  RecordStore store(1 << 20);
+  const auto own = static_cast<std::uint32_t>(getpid());
+  store.add_of_run(1, own);  // as nothing else is
+  store.name(own, "karst", true);
+  store.name(static_cast<std::uint32_t>(getppid()), "shell", true);
+  const reader::StateLog log = store.take(5, 100);
+  ASSERT_EQ(log.tasks.size(), 3U);
+  for (const reader::Task& task : log.tasks) EXPECT_EQ(task.tracer, task.tid == own) << task.tid;
+}
+
 TEST(RecordStore, WhenItIsFullTheOldestGoAndTheStateBehindThemStays) {
   RecordStore store(1);  // the least there is
   store.add_of_run(1, 1);

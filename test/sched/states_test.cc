@@ -38,6 +38,19 @@ TEST(States, NameTheSystemCallAndTheInterrupt) {
   EXPECT_EQ(analysis::syscall_name(static_cast<std::uint32_t>(-101)), "");
 }
 
+// It waited for its own tracing, but for when it was stopped or could run.
+TEST(States, WhoSleepsUntilKarstWakesItRuns) {
+  reader::StateLog log =
+      make_log({leave_cpu(10, 0, 0, 1), leave_cpu(20, 0, 1, 0, 'S'), wake(30, 1, 12, 1), leave_cpu(35, 0, 0, 1),
+                leave_cpu(40, 0, 1, 0, 'T'), wake(50, 1, 12, 1), leave_cpu(55, 0, 0, 1), leave_cpu(60, 0, 1, 0, 'S'),
+                wake(70, 1, 13, 1), leave_cpu(75, 0, 0, 1), leave_cpu(80, 0, 1, 12, kCouldRun)});
+  for (reader::Task& task : log.tasks) task.tracer = task.tid == 12;
+  EXPECT_EQ(describe(States(std::move(log)), 1),
+            "unknown 0-10 running@0 10-20 running@0 20-30 running@0 30-35 running@0 35-40 blocked(T) 40-50 by 12 "
+            "woken 50-55 by 12 running@0 55-60 blocked(S) 60-70 by 13 woken 70-75 by 13 running@0 75-80 "
+            "preempted 80-1000 by 12");
+}
+
 TEST(States, WithoutWakingsAThreadIsBlockedUntilItRuns) {
   const States states(
       make_log({leave_cpu(10, 0, kNobody, 1, 0), leave_cpu(20, 0, 1, kNobody, 0), leave_cpu(60, 0, kNobody, 1, 0),

@@ -76,6 +76,7 @@ NoteGroup group_of(std::uint32_t kind) {
     case NoteKind::kReturned:
       return NoteGroup::kCall;
     case NoteKind::kFiber:
+    case NoteKind::kOverhead:
       break;
   }
   return NoteGroup::kOther;
@@ -85,7 +86,9 @@ void write_note_counts(Json& json, const ThreadIndex& thread) {
   std::uint64_t counts[kNoteGroups] = {};
   std::uint64_t all = 0;
   for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind) {
-    if (group_of(kind) == NoteGroup::kCall || kind == static_cast<std::uint32_t>(NoteKind::kPicturePart)) continue;
+    if (group_of(kind) == NoteGroup::kCall || kind == static_cast<std::uint32_t>(NoteKind::kPicturePart) ||
+        kind == static_cast<std::uint32_t>(NoteKind::kOverhead))
+      continue;
     counts[static_cast<std::size_t>(group_of(kind))] += thread.notes[kind];
     all += thread.notes[kind];
   }

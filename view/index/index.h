@@ -50,13 +50,14 @@ struct ThreadIndex : query::ThreadCalls {
 
   /// How many there are of each kind; in the first place those of kinds that are not known.
   std::array<std::uint64_t, format::kLastNoteKind + 1> notes{};
-  /// Without those that belong to calls, values and colours, and without further parts of pictures.
+  /// Without those that belong to calls, values and colours, further parts of pictures, and what tracing took.
   std::uint64_t listed_notes() const {
     return std::accumulate(notes.begin(), notes.end(), std::uint64_t{0}) -
            notes[static_cast<std::size_t>(format::NoteKind::kArguments)] -
            notes[static_cast<std::size_t>(format::NoteKind::kReturned)] -
            notes[static_cast<std::size_t>(format::NoteKind::kColor)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kPicturePart)];
+           notes[static_cast<std::size_t>(format::NoteKind::kPicturePart)] -
+           notes[static_cast<std::size_t>(format::NoteKind::kOverhead)];
   }
 
   std::shared_ptr<const reader::Calls> owned;  ///< what `calls` views; null: a mapped file's

@@ -20,7 +20,13 @@ __attribute__((noinline)) void second(void) {
   for (int i = 0; i < 10; ++i) free(later[i]);
 }
 __attribute__((noinline)) void between(long count) {
-  for (long i = 0; i < count; ++i) free(malloc(33));
+  void* last = malloc(33); /* one lives at each moment */
+  for (long i = 1; i < count; ++i) {
+    void* next = malloc(33);
+    free(last);
+    last = next;
+  }
+  free(last);
 }
 __attribute__((noinline)) void mapper(void) {
   char* ten = mmap(NULL, 10 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
