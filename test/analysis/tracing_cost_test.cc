@@ -150,6 +150,23 @@ TEST(TracingCost, HasWhatTracingNotedOfItself) {
   EXPECT_EQ(tracing["open"], trace.clock().to_ns(20 + 600));
 }
 
+// A stop that began before the range or the kept history, and one that no clock can have seen.
+TEST(TracingCost, TakesNoMoreOutOfACallThanIsKnownOfIt) {
+  SampleTrace values;
+  values.process(1, "app", {"main", "open"}).thread(1, "app").enter(1, 1000).enter(2, 1100);
+  values.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kLibrary, 5000), 1800);
+  values.values(format::NoteKind::kOverhead, 0, std::string(8, '\xff'), 1810);
+  values.exit(2, 1900).exit(1, 3000);
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  const std::uint64_t within = 700 + 710;
+  take_cost_out(calls, process_with_cost(), {});
+  EXPECT_EQ(calls.taken[1], (within + 5) * kUnit);
+  calls = calls_of(trace);
+  take_cost_out(calls, process_with_cost(), query::TickRange{1750, 2000});
+  EXPECT_EQ(calls.taken[1], (50 + 60 + 5) * kUnit);
+}
+
 // Of what is outside of a range nothing is taken.
 TEST(TracingCost, HasNotWhatItTookToNoteValuesOutsideOfARange) {
   SampleTrace values;
