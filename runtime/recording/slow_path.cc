@@ -104,7 +104,11 @@ void next_block(ThreadState& state) {
   }
   state.epoch = epoch_of(ticks);
   g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
-  if (reserved != g_arena.blocks_reserved() && is_told(taking)) put_overhead(state, Overhead::kMemory, taking);
+  // Where stacks are found, the event that needs the block may be the first one of another fiber. A note in front of it
+  // would be the last one's, which may go on in another thread by now.
+  const bool is_its_fibers = load(karst_marks_slowly) == 0;
+  if (is_its_fibers && reserved != g_arena.blocks_reserved() && is_told(taking))
+    put_overhead(state, Overhead::kMemory, taking);
   // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
   // none, ask now and then.
   const std::uint64_t s = next->sequence;
