@@ -66,7 +66,7 @@ struct ReportBuilder::Impl {
     for (const reader::Note& note : calls.notes) {
       const std::uint32_t of = note.name == 0 && note.row < calls.size() ? calls.function[note.row] : note.name;
       if (of < part.function_of.size() && part.function_of[of] < noting.size())
-        noting[part.function_of[of]] += ticks_of_noting(calls, note);
+        noting[part.function_of[of]] += ticks_of_tracing(calls, note);
     }
   }
 

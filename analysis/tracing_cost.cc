@@ -8,15 +8,15 @@ namespace {
 
 /// What it took to note values, and what else is noted of what tracing took, of the calls in which that was. It ends
 /// with the note; what is not known of the call, or is outside of the range, is not taken out of it.
-void add_noting(const query::CallColumns& calls, const reader::Calls& notes,
-                const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
+void add_noted(const query::CallColumns& calls, const reader::Calls& notes,
+               const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
   taken.clear();
   taken.resize(calls.size());
   for (const reader::Note& note : notes.notes) {
     if (note.row >= calls.size() || (range && (note.ticks < range->begin || note.ticks >= range->end))) continue;
     const std::uint64_t from = range ? std::max(calls.begin[note.row], range->begin) : calls.begin[note.row];
     if (note.ticks <= from) continue;
-    taken[note.row] += std::min(ticks_of_noting(notes, note), note.ticks - from) * format::kCallCostUnit;
+    taken[note.row] += std::min(ticks_of_tracing(notes, note), note.ticks - from) * format::kCallCostUnit;
   }
 }
 
@@ -42,14 +42,14 @@ void take_cost_out(reader::Calls& calls, const reader::Process& process, const s
   if (process.call_cost == 0 || calls.size() == 0) return;
   calls.call_cost = process.call_cost;
   calls.usual_call_cost = process.usual_call_cost();
-  add_noting(query::CallColumns(calls), calls, range, calls.taken);
+  add_noted(query::CallColumns(calls), calls, range, calls.taken);
   add_up(query::CallColumns(calls), process, range, calls.taken);
 }
 
 query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process, const reader::Calls* notes,
                                 reader::Column<std::uint64_t>& taken) {
   if (process.call_cost == 0 || calls.size() == 0) return calls;
-  add_noting(calls, notes != nullptr ? *notes : reader::Calls(), std::nullopt, taken);
+  add_noted(calls, notes != nullptr ? *notes : reader::Calls(), std::nullopt, taken);
   add_up(calls, process, std::nullopt, taken);
   calls.taken = {taken.data(), taken.size()};
   calls.call_cost = process.call_cost;

@@ -207,7 +207,7 @@ RecordNumbers record_numbers(std::string_view bytes) {
   return numbers;
 }
 
-std::uint64_t ticks_of_noting(const reader::Calls& calls, const reader::Note& note) {
+std::uint64_t ticks_of_tracing(const reader::Calls& calls, const reader::Note& note) {
   if (is(note, NoteKind::kOverhead)) return format::overhead_ticks(note_bits(calls, note));
   if (!is_of_call(note) && !is(note, NoteKind::kRecord)) return 0;
   std::string_view bytes(reinterpret_cast<const char*>(calls.note_bytes.data()) + note.bytes, note.size);

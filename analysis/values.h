@@ -51,7 +51,7 @@ class RecordNumbers {
 RecordNumbers record_numbers(std::string_view bytes);
 /// Ticks of the call that Note::row is that went by for tracing: the kernel read values for the note, or the note says
 /// what else took so long. 0: it says nothing of that.
-std::uint64_t ticks_of_noting(const reader::Calls& calls, const reader::Note& note);
+std::uint64_t ticks_of_tracing(const reader::Calls& calls, const reader::Note& note);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);
 

@@ -325,7 +325,7 @@ ThreadOverhead overhead_of(const reader::Thread& thread, const reader::Calls& ca
   for (const std::uint8_t marks : calls.marks) counted += query::is_counted(marks) ? 1 : 0;
   const std::uint64_t span = calls.last_ticks > calls.first_ticks ? calls.last_ticks - calls.first_ticks : 0;
   std::uint64_t ticks = counted * calls.usual_call_cost / format::kCallCostUnit;
-  for (const reader::Note& note : calls.notes) ticks += analysis::ticks_of_noting(calls, note);
+  for (const reader::Note& note : calls.notes) ticks += analysis::ticks_of_tracing(calls, note);
   return {&thread, counted, clock.to_ns(ticks), clock.to_ns(span)};
 }
 

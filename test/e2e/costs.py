@@ -50,9 +50,11 @@ class Costs(TortureTest):
     def at_once(self, trace):
         """What tracing took at once, by the function that it was in, in ns; texts have four digits."""
         took = Counter()
+        took.stops = 0
         for note in json.loads(self.karst("notes", "--kind", "overhead", "--json", trace).stdout)["notes"]:
             number, unit = re.fullmatch(r"made memory for events for ([\d.]+) (us|ms)", note["value"]).groups()
             took[note["in"]] += float(number) * {"us": 1e3, "ms": 1e6}[unit]
+            took.stops += 1
         return took
 
     def check_trace(self, trace):
@@ -73,16 +75,19 @@ class Costs(TortureTest):
         self.assertGreater(table["outer"]["total_cost_ns"], 100 * table["outer"]["calls"] * cost)
         # One by one: all outer ones have as many calls below them, so about as much is taken out of each; none is below
         # 0. What is taken out of a leaf differs by what one event costs at most.
-        most = table["outer"]["total_cost_ns"]
-        each = (most - total_at_once) / table["outer"]["calls"]
+        each = (table["outer"]["total_cost_ns"] - total_at_once) / table["outer"]["calls"]
         event = self.report(trace)["trace"]["call_cost_off_by_ns"] / 2
         calls, recorded = ([c["duration_ns"] for c in json.loads(self.karst(
             "calls", trace, "--json", *options, "-f", "^outer$").stdout)["calls"]] for options in ((), ("--raw",)))
         self.assertEqual(len(calls), table["outer"]["calls"])
+        stopped = 0  # calls with a stop in them
         for call, raw_call in zip(calls, recorded, strict=True):
             self.assertLessEqual(call, raw_call)
             off = 3 + 100 * event
-            self.assertTrue(max(raw_call - each - total_at_once, 0) - off <= call <= max(raw_call - each, 0) + off)
+            usual = max(raw_call - each, 0)
+            self.assertTrue(max(raw_call - each - total_at_once, 0) - off <= call <= usual + off)
+            stopped += call < usual - off
+        self.assertLessEqual(stopped, at_once.stops)
         self.assertGreaterEqual(sum(calls) + 2 * len(calls), table["outer"]["total_ns"])
         self.assertAlmostEqual(sum(recorded), raw["outer"]["total_ns"], delta=2 * len(calls))
         return cost
@@ -118,7 +123,13 @@ class Costs(TortureTest):
         lines = self.karst("report", "--overhead", trace).stdout.splitlines()
         self.assertRegex(lines[0], r"^of time +tracing +calls +thread$")
         self.assertEqual(len([line for line in lines[1:lines.index("")] if line.rstrip().endswith("costs")]), 2)
-        self.assertRegex("\n".join(lines[lines.index("") + 3:]), r"(?m)^ +\S+ \S+ +8,000 .* leaf  \[costs\]")
+        rows = lines[lines.index("") + 3:-1]
+        took = [float(row.split()[0]) * {"ns": 1, "us": 1e3, "ms": 1e6}[row.split()[1]] for row in rows]
+        self.assertEqual(took, sorted(took, reverse=True))
+        leaf = next(row for row in rows if "leaf  [costs]" in row)
+        self.assertRegex(leaf, r"^ +\S+ \S+ +8,000 ")
+        if not self.at_once(trace):
+            self.assertEqual(leaf, rows[0])
         self.assertIn("do not go together", self.karst("report", "--overhead", "--raw", trace, status=2).stderr)
         bare = self.directory / "bare.karst"
         # A trace of before: all chunks but COST.

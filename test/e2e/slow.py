@@ -70,7 +70,7 @@ class Slow(TortureTest):
         info = json.loads(subprocess.run([KARST, "info", "--format", "json", str(path)], check=True, capture_output=True,
                                          text=True).stdout)
         if info["states"].get("backend") != "ftrace":
-            self.skipTest("who ended a wait is known by ftrace alone, which is not permitted here")
+            self.skipTest("who ended a wait is known by ftrace alone, which has not recorded here")
         each = self.slow(path, "--each", "--limit", "100", "--follow")["slow"]
         ends = [call["chain"][-1]["path"][-1] for call in each if call.get("chain") and call["chain"][-1]["path"]]
         self.assertIn("Disk::flush", [self.plain(name) for name in ends])
