@@ -65,11 +65,12 @@ bool reads_stack_guard(const ZydisDecodedInstruction& i) {
          i.raw.modrm.mod == 0 && i.raw.sib.base == kNoBase && i.raw.sib.index == kNone && i.raw.disp.value == kGuard;
 }
 
+constexpr unsigned kFrame = 5;  // of a base: rbp, or with mode 0 rip
+
 /// A fault is where the program's own handlers, and exceptions that they throw, look for the instruction.
 bool may_fault(const ZydisDecodedInstruction& i) {
   constexpr unsigned kRegister = 3;
   constexpr unsigned kStack = 4;  // of a base: rsp
-  constexpr unsigned kFrame = 5;  // rbp, or with mode 0 rip
   if (i.mnemonic == ZYDIS_MNEMONIC_DIV || i.mnemonic == ZYDIS_MNEMONIC_IDIV ||
       i.meta.category == ZYDIS_CATEGORY_STRINGOP)
     return true;
@@ -80,8 +81,14 @@ bool may_fault(const ZydisDecodedInstruction& i) {
   return i.raw.modrm.rm != kFrame;
 }
 
+bool is_by_frame(const ZydisDecodedInstruction& i) {
+  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 &&
+         (i.raw.modrm.mod == 1 || i.raw.modrm.mod == 2) && i.raw.modrm.rm == kFrame &&
+         i.mnemonic != ZYDIS_MNEMONIC_LEA && i.mnemonic != ZYDIS_MNEMONIC_NOP;
+}
+
 bool is_rip_relative(const ZydisDecodedInstruction& i) {
-  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5;
+  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == kFrame;
 }
 
 }  // namespace
@@ -155,6 +162,7 @@ void Code::decode_frame(Part& part, std::size_t frame) const {
     in.size = i.length & 0xf;
     in.kind = kind_of(i);
     in.may_fault = may_fault(i);
+    in.by_frame = is_by_frame(i);
     const std::uint64_t next = range.begin + at + i.length;
     if (i.raw.imm[0].is_relative != ZYAN_FALSE) {
       in.field = i.raw.imm[0].offset & 0xf;
@@ -175,11 +183,24 @@ std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) co
   return bytes.size() < size ? std::span<const std::byte>() : bytes.first(size);
 }
 
+/// What leads there is no address: a number that looks like one.
+bool Code::is_within_instruction(std::uint64_t address) const {
+  const auto f = frames_->find(address);
+  if (!f || of(*f).empty()) return false;
+  const std::uint64_t offset = address - frames_->all()[*f].code.begin;
+  const auto all = of(*f);
+  const auto next = std::upper_bound(all.begin(), all.end(), offset,
+                                     [](std::uint64_t o, const Instruction& i) { return o < i.offset; });
+  return std::prev(next)->offset != offset;
+}
+
 void Code::gather_targets() {
-  for (const std::uint64_t address : image_->code_pointers()) {
-    targets_.add(address);
-    entered_.add(address);
-  }
+  const auto add_number = [this](std::uint64_t number) {
+    if (!image_->is_code(number) || is_within_instruction(number)) return;
+    targets_.add(number);
+    entered_.add(number);
+  };
+  for (const std::uint64_t address : image_->code_pointers()) add_number(address);
   for (const std::uint64_t address : image_->cold_symbols()) cold_.add(address);
   for (const std::uint64_t address : image_->code_symbols()) {
     targets_.add(address);
@@ -205,8 +226,7 @@ void Code::gather_targets() {
       if (image_->is_fixed() && i.size >= 5) {
         std::uint32_t number = 0;
         for (unsigned b = 0; b < 4; ++b) number |= static_cast<std::uint32_t>(bytes[i.size - 4U + b]) << (8 * b);
-        targets_.add(number);
-        entered_.add(number);
+        add_number(number);
       }
     }
   }
@@ -233,7 +253,9 @@ void Code::gather_tables() {
   }
   // Pointers into the middle of a frame: tables of labels.
   for (const std::uint64_t address : image_->code_pointers())
-    if (const auto f = frames_->find(address); f && frames_->all()[*f].code.begin != address) has_table_[*f] = true;
+    if (const auto f = frames_->find(address);
+        f && frames_->all()[*f].code.begin != address && !is_within_instruction(address))
+      has_table_[*f] = true;
 }
 
 std::size_t Code::padding(std::uint64_t address, std::size_t limit) const {

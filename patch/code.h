@@ -40,6 +40,7 @@ struct Instruction {
   std::uint8_t field : 4 = 0;  ///< where in the instruction the distance stands; 0: it has none
   Kind kind : 4 = Kind::kPlain;
   bool may_fault : 1 = false;  ///< reads or writes memory other than the stack and the module, or divides
+  bool by_frame : 1 = false;   ///< reads or writes memory by rbp: the stack, if that is a frame pointer
   bool ends_flow : 1 = false;  ///< what follows is reached by jumps alone
 };
 static_assert(sizeof(Instruction) == 16);
@@ -113,6 +114,7 @@ class Code {
   static constexpr std::size_t kParts = 2;  // decoded side by side
 
   explicit Code(const ElfImage& image, const Frames& frames);
+  bool is_within_instruction(std::uint64_t address) const;
   void decode_part(Part& part) const;
   void decode_frame(Part& part, std::size_t frame) const;
   void gather_targets();

@@ -4,8 +4,8 @@
 
 namespace karst::patch {
 
-bool may_move(const Instruction& i) {
-  if (i.may_fault) return false;
+bool Flow::may_move(std::size_t f, const Instruction& i) const {
+  if (i.may_fault || (i.by_frame && !frames_.has_frame_pointer(address(f, i)))) return false;
   switch (i.kind) {
     case Kind::kPlain:
     case Kind::kRelative:

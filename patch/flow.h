@@ -17,8 +17,6 @@ inline bool is_jump(const Instruction& i) {
   return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
 }
 inline bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
-/// It does the same in a stub.
-bool may_move(const Instruction& i);
 
 /// One module's. Frames are meant by their number.
 class Flow {
@@ -31,6 +29,8 @@ class Flow {
 
   /// Number of the function's first instruction behind endbr64, which indirect calls must find.
   std::size_t first_of(std::size_t f) const;
+  /// It does the same in a stub.
+  bool may_move(std::size_t f, const Instruction& i) const;
   /// A call may be recorded behind this instruction of its function: it leaves flags, arguments in registers and the
   /// stack pointer as they were.
   bool may_come_before_entry(std::size_t f, std::size_t n) const;

@@ -10,7 +10,8 @@
 namespace karst::patch {
 namespace {
 
-constexpr int kStackPointer = 7;  // DWARF's number of rsp
+constexpr int kFramePointer = 6;  // DWARF's number of rbp
+constexpr int kStackPointer = 7;  // and of rsp
 
 /// Reads encoded values one after the other; after the first that is not there, or not understood, all are 0.
 class Encoded {
@@ -235,6 +236,15 @@ std::optional<std::int64_t> Frames::depth(std::uint64_t address) const {
     if (ops[0].atom == DW_OP_bregx && ops[0].number == kStackPointer) depth = static_cast<std::int64_t>(ops[0].number2);
   }
   return depth;
+}
+
+bool Frames::has_frame_pointer(std::uint64_t address) const {
+  const Rules frame = rules(address);
+  Dwarf_Op* ops = nullptr;
+  std::size_t count = 0;
+  // A stack that was aligned has its frame's end at a place that lies in memory at rbp.
+  return frame != nullptr && dwarf_frame_cfa(frame.get(), &ops, &count) == 0 && count != 0 &&
+         (ops[0].atom == DW_OP_breg0 + kFramePointer || (ops[0].atom == DW_OP_bregx && ops[0].number == kFramePointer));
 }
 
 std::optional<std::vector<std::uint64_t>> Frames::landing_pads(const Frame& frame) const {

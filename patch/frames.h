@@ -37,6 +37,8 @@ class Frames {
   /// Bytes from the stack pointer to the end of the frame when `address` is about to be executed: 8 where a return
   /// address is on top, as at a function's beginning. None: the table goes by another register, or does not say.
   std::optional<std::int64_t> depth(std::uint64_t address) const;
+  /// rbp has the function's own frame when `address` is about to be executed: the end of the frame is found by it.
+  bool has_frame_pointer(std::uint64_t address) const;
   /// How the caller's registers are found when `address` is about to be executed, for who unwinds. Null: no frame has
   /// it, that of a signal's handler among them.
   using Rules = std::unique_ptr<Dwarf_Frame, decltype(&free)>;

@@ -129,7 +129,7 @@ class Finder {
       const bool is_jump_out = is_jump(i) && !joined_.is_inside(i.target, all);
       stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
       if (stub.leaves && frames_.depth(at + size) != kCalledDepth) return LeftOut::kSharedCode;
-      if (!stub.leaves && (is_jump_out || !may_move(i))) {
+      if (!stub.leaves && (is_jump_out || !flow_.may_move(owner, i))) {
         if (i.kind == Kind::kCall) return redirect(function, at, at + size, i);
         if (size < kShortJumpSize) return LeftOut::kFixedEntry;
         break;
@@ -205,7 +205,7 @@ class Finder {
     while (end + behind - at < kJumpSize && first != 0 && !code_.is_target(at)) {
       const Instruction& before = instructions[first - 1];
       const std::uint64_t before_at = address(f, before);
-      if (!may_move(before) || is_jump(before) || code_.has_target(before_at + 1, at) || !room_.is_free(before_at, at))
+      if (!flow_.may_move(f, before) || is_jump(before) || code_.has_target(before_at + 1, at) || !room_.is_free(before_at, at))
         break;
       --first;
       at = before_at;

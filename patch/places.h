@@ -5,7 +5,8 @@
 // goes on. An instruction that may fault stays in its place; a function that begins with some is patched behind them,
 // if that changes no argument. Return addresses on the stack stay what they are, so whatever walks stacks sees what it
 // saw before. The jump must cover no place that something may go to but its first byte. Where there is room for 2 bytes
-// alone, a short jump leads to padding near by, and that to the stub.
+// alone, a short jump leads to padding near by (room.h), or to where a stub's instructions were (spare.h), and a jump
+// there to the stub.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -44,13 +45,17 @@ struct Jump {
   enum class How : std::uint8_t {
     kDirect,    ///< a jump of 5 bytes over `at`
     kRedirect,  ///< the jump at `at` stays, with another distance, which stands `field` bytes behind `at`
-    kByPadding  ///< a short jump at `at` to `padding`, where the jump of 5 bytes stands
+    kByPadding  ///< a short jump at `at` to `padding` in the same page, where the jump of 5 bytes stands
   };
   How how = How::kDirect;
   std::uint8_t field = 0;
   bool is_conditional = false;  ///< of kByPadding: `at` has a short conditional jump, which keeps its condition
   std::uint64_t at = 0;
   std::uint64_t padding = 0;
+  std::uint8_t guard = 0;  ///< of kByPadding: bytes up to `padding` that are executed before the jumps are there
+
+  /// Bytes of the short jump at `at`.
+  std::uint64_t short_size() const { return is_conditional ? field + 1U : kShortJumpSize; }
 };
 
 /// A stub: moves [from, to), which is replaced by the jump, and passes one sled.
@@ -61,6 +66,7 @@ struct Stub {
     kReturn,  ///< the instructions up to the last, the sled, the last: a return
     kTail,    ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
     kDetour,  ///< the instructions, back to `to`: of an entry whose calls may go elsewhere
+    kMoved,   ///< the instructions, back to `to`, and no sled: where they were is room for jumps
     kProbe    ///< `before` instructions, the probe, the others; then back to `to`, if the last does not end flow
   };
   What what = What::kEntry;
@@ -68,9 +74,10 @@ struct Stub {
   Jump jump;
   std::vector<Instruction> moved;  ///< the last of an exit among them, unless it is redirected
   std::uint64_t from = 0;          ///< address of the frame that their offsets count from
-  std::uint64_t to = 0;            ///< kEntry: where it goes on
+  std::uint64_t to = 0;            ///< kEntry, kMoved: where it goes on
   std::uint64_t target = 0;        ///< of a redirected jump: where that went
   std::size_t before = 0;          ///< kProbe
+  std::uint64_t spare = 0;         ///< of kDirect: where further jumps may stand (spare.h); 0: behind its own
 };
 
 struct Function {

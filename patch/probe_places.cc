@@ -35,7 +35,7 @@ ProbePlaces::Window ProbePlaces::window(std::size_t f, std::size_t first, std::s
     const Instruction& i = instructions[w.end];
     const std::uint64_t at = w.at + w.size;
     const bool may_be_last = i.kind == Kind::kReturn && w.end > nop;
-    if ((!may_move(i) && !may_be_last) || (w.size != 0 && code_.is_target(at)) ||
+    if ((!flow_.may_move(f, i) && !may_be_last) || (w.size != 0 && code_.is_target(at)) ||
         code_.has_target(at + 1, at + i.size) || !room_.is_free(at, at + i.size))
       break;
     w.size += i.size;

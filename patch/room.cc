@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "patch/spare.h"
+
 namespace karst::patch {
 
 /// Padding that nothing executes: behind the end of flow, within frames and between them.
@@ -21,40 +23,48 @@ void Room::gather_padding() {
   }
 }
 
-/// Room for a jump of 5 bytes that a short jump at `at` reaches.
-std::optional<std::uint64_t> Room::find_padding(std::uint64_t at) const {
-  constexpr std::uint64_t kBack = 126;
-  constexpr std::uint64_t kForth = 129;
+/// Room for a jump of 5 bytes that the short jump reaches.
+std::optional<std::uint64_t> Room::find_padding(const Jump& jump) const {
   constexpr std::uint64_t kLongestRun = 64;
-  for (auto run = padding_.lower_bound(at - kBack - kLongestRun); run != padding_.end() && run->first <= at + kForth;
-       ++run)
-    for (std::uint64_t p = std::max(run->first, at - kBack); p + kJumpSize <= run->second && p <= at + kForth; ++p)
+  const Range reach = reach_of(jump);
+  for (auto run = padding_.lower_bound(reach.begin - std::min(reach.begin, kLongestRun));
+       run != padding_.end() && run->first < reach.end; ++run)
+    for (std::uint64_t p = std::max(run->first, reach.begin); p + kJumpSize <= run->second && p < reach.end; ++p)
       if (is_free(p, p + kJumpSize)) return p;
   return std::nullopt;
 }
 
 /// False: a short jump finds no padding.
-bool Room::settle(Stub& stub) {
-  if (stub.jump.how != Jump::How::kByPadding) return true;
-  const auto padding = find_padding(stub.jump.at);
+bool Room::settle(Jump& jump) {
+  if (jump.how != Jump::How::kByPadding) return true;
+  const auto padding = find_padding(jump);
   if (!padding) return false;
-  stub.jump.padding = *padding;
+  jump.padding = *padding;
+  jump.guard = 1;
   take(*padding, *padding + kJumpSize);
+  return true;
+}
+
+bool Room::settle(Function& function) {
+  SpareBytes spare(frames_, code_, flow_, *this, function);
+  // Stubs may come to be behind these.
+  for (std::size_t n = 0; n < function.stubs.size(); ++n) {
+    if (settle(function.stubs[n].jump) || spare.settle(n)) continue;
+    function.left_out =
+        function.stubs[n].what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
+    return false;
+  }
   return true;
 }
 
 void Room::settle_short_jumps(Places& places) {
   gather_padding();
+  for (Detour& detour : places.detours)
+    if (detour.left_out == LeftOut::kNot && !settle(detour.stub.jump)) detour.left_out = LeftOut::kNoRoomAtEntry;
   for (Probe& probe : places.probes)
-    if (probe.left_out == LeftOut::kNot && !settle(probe.stub)) probe.left_out = LeftOut::kNoRoomAtProbe;
-  for (Function& function : places.functions) {
-    for (Stub& stub : function.stubs) {
-      if (settle(stub)) continue;
-      function.left_out = stub.what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
-      break;
-    }
-    if (function.left_out != LeftOut::kNot) function.stubs.clear();
-  }
+    if (probe.left_out == LeftOut::kNot && !settle(probe.stub.jump)) probe.left_out = LeftOut::kNoRoomAtProbe;
+  for (Function& function : places.functions)
+    if (function.left_out == LeftOut::kNot && !settle(function)) function.stubs.clear();
 }
 
 }  // namespace karst::patch

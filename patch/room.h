@@ -23,8 +23,9 @@ class Room {
   void settle_short_jumps(Places& places);
 
  private:
-  bool settle(Stub& stub);
-  std::optional<std::uint64_t> find_padding(std::uint64_t at) const;
+  bool settle(Jump& jump);
+  bool settle(Function& function);
+  std::optional<std::uint64_t> find_padding(const Jump& jump) const;
   void gather_padding();
 
   const Frames& frames_;

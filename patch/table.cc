@@ -45,6 +45,10 @@ class TableMaker {
         case Stub::What::kTail:
           exit(stub, function.code.begin);
           break;
+        case Stub::What::kMoved:
+          for (const Instruction& i : stub.moved) move(stub, i);
+          jump(stub.to);
+          break;
         case Stub::What::kProbe:  // these are of no function
         case Stub::What::kDetour:
           break;
@@ -216,9 +220,10 @@ class TableMaker {
         // The long one first: when the short one is there, it must lead somewhere.
         PatchJump far = jump;
         far.address = j.padding;
+        far.guard = j.guard;
         add_jump(far, stub);
-        const std::size_t opcode = j.is_conditional ? j.field - 1U : 0;
-        jump.size = static_cast<std::uint8_t>(opcode + 2);
+        jump.size = static_cast<std::uint8_t>(j.short_size());
+        const std::size_t opcode = jump.size - kShortJumpSize;
         jump.field = kPatchNoField;
         const auto before = code_.bytes(j.at, jump.size);
         std::memcpy(jump.before, before.data(), before.size());

@@ -98,6 +98,7 @@ std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, boo
   Edit edit;
   edit.address = module.bias + j.address;
   edit.size = j.size;
+  edit.guard = j.guard;
   std::memcpy(edit.before, j.before, j.size);
   std::memcpy(edit.after, j.after, j.size);
   if (j.field != kPatchNoField) {

@@ -15,14 +15,17 @@ namespace karst::collect {
 struct Edit {
   std::uint64_t address = 0;
   std::uint8_t size = 0;
+  std::uint8_t guard = 0;  ///< bytes up to `address` at which nobody may stand, either
   unsigned char before[8] = {};
   unsigned char after[8] = {};
 
   bool overlaps(const Edit& other) const {
     return address < other.address + other.size && other.address < address + size;
   }
-  bool has_inside(std::uint64_t at) const { return at > address && at < address + size; }
-  bool is_in_one_page() const { return address / arch::kPage == (address + size - 1) / arch::kPage; }
+  /// Whoever stands from here on, and before its end, would go on in the middle of what changes.
+  std::uint64_t first_inside() const { return address + 1 - guard; }
+  bool has_inside(std::uint64_t at) const { return at >= first_inside() && at < address + size; }
+  bool is_in_one_page() const { return first_inside() / arch::kPage == (address + size - 1) / arch::kPage; }
 };
 
 using Edits = std::vector<Edit>;

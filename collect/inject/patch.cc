@@ -94,7 +94,7 @@ class Stopped {
 
 bool is_stood_in(const Edits& edits, const std::vector<std::uint64_t>& places) {
   return std::any_of(edits.begin(), edits.end(), [&](const Edit& edit) {
-    const auto at = std::upper_bound(places.begin(), places.end(), edit.address);
+    const auto at = std::lower_bound(places.begin(), places.end(), edit.first_inside());
     return at != places.end() && edit.has_inside(*at);
   });
 }

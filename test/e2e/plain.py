@@ -70,6 +70,9 @@ class Trees(TortureTest):
                 seen += 1
         self.assertGreater(seen, 5)
 
+    def test_gcc_O0(self):
+        self.same_trees("-O0")
+
     def test_gcc_O1(self):
         self.same_trees("-O1")
 

@@ -124,7 +124,8 @@ TEST(Places, TablesOfRealModulesAreSound) {
 }
 
 TEST(Places, NothingGoesIntoAJump) {
-  with_each_module([](const ElfImage&, const Frames& frames, const Code& code) {
+  std::size_t all_in_spare_bytes = 0;
+  with_each_module([&](const ElfImage&, const Frames& frames, const Code& code) {
     AddressSet inside = code.no_addresses();
     PlaceOptions options;
     // As if each NOP of one byte were a probe's, and some functions had detours.
@@ -133,10 +134,27 @@ TEST(Places, NothingGoesIntoAJump) {
       for (const Instruction& i : code.of(f))
         if (i.kind == Kind::kPadding && i.size == 1) options.probes.push_back(frames.all()[f].code.begin + i.offset);
     const Places places = find_places(frames, code, options);
+    AddressSet written = code.no_addresses();
+    const auto write = [&written](std::uint64_t begin, std::uint64_t size) {
+      EXPECT_FALSE(written.has_one(begin, begin + size)) << std::hex << begin;
+      written.add(begin, begin + size);
+    };
+    std::size_t in_spare_bytes = 0;
     const auto look = [&](const Stub& s) {
-      if (s.jump.how != Jump::How::kDirect) return;
-      EXPECT_FALSE(inside.has_one(s.jump.at, s.jump.at + 5)) << std::hex << s.jump.at;
-      inside.add(s.jump.at + 1, s.jump.at + 5);
+      const Jump& j = s.jump;
+      if (j.how == Jump::How::kRedirect) return;
+      if (j.how == Jump::How::kDirect) {
+        write(j.at, kJumpSize);
+        inside.add(j.at + 1, j.at + kJumpSize);
+        return;
+      }
+      write(j.at, j.short_size());
+      write(j.padding, kJumpSize);
+      inside.add(j.padding + 1 - j.guard, j.padding + kJumpSize);
+      EXPECT_EQ(j.at / 4096, (j.padding + kJumpSize - 1) / 4096);
+      const auto distance = static_cast<std::int64_t>(j.padding - (j.at + j.short_size()));
+      EXPECT_EQ(distance, static_cast<std::int8_t>(distance));
+      in_spare_bytes += j.guard > 1 ? 1 : 0;
     };
     for (const Function& f : places.functions) std::for_each(f.stubs.begin(), f.stubs.end(), look);
     for (const Probe& p : places.probes)
@@ -147,6 +165,32 @@ TEST(Places, NothingGoesIntoAJump) {
     for (std::size_t f = 0; f < frames.all().size(); ++f)
       for (const Instruction& i : code.of(f))
         EXPECT_FALSE(i.kind != Kind::kRelative && i.target != 0 && inside.has(i.target)) << std::hex << i.target;
+    all_in_spare_bytes += in_spare_bytes;
+  });
+  EXPECT_GT(all_in_spare_bytes, 50U);
+}
+
+TEST(Places, WhereOtherJumpsStandNothingIsExecuted) {
+  with_each_module([](const ElfImage&, const Frames& frames, const Code& code) {
+    const Places places = find_places(frames, code, {});
+    for (const Function& f : places.functions) {
+      for (const Stub& s : f.stubs) {
+        if (s.jump.how != Jump::How::kByPadding || s.jump.guard <= 1) continue;
+        const std::uint64_t from = s.jump.padding - s.jump.guard;
+        const auto giver = std::find_if(f.stubs.begin(), f.stubs.end(), [&](const Stub& g) {
+          return g.jump.how == Jump::How::kDirect && g.jump.at == from;
+        });
+        ASSERT_NE(giver, f.stubs.end()) << std::hex << s.jump.padding;
+        std::uint64_t end = from;
+        for (const Instruction& i : giver->moved) {
+          EXPECT_EQ(giver->from + i.offset, end);
+          EXPECT_FALSE(i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere || i.may_fault) << std::hex << end;
+          end += i.size;
+        }
+        EXPECT_LE(s.jump.padding + kJumpSize, end) << std::hex << s.jump.padding;
+        EXPECT_GE(s.jump.padding, from + kJumpSize) << std::hex << s.jump.padding;
+      }
+    }
   });
 }
 
