@@ -9,7 +9,7 @@ import time
 
 from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
 
-ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "18"))
 
 
 def worker():
@@ -18,6 +18,11 @@ def worker():
 
 def plain_worker():
     return build("inject-plain-worker", "inject/worker.cc", "-O2", "-pthread", compiler="g++")
+
+
+def unoptimised_worker():
+    """Its jumps have no padding, and stand where instructions were that threads may be at."""
+    return build("inject-unoptimised-worker", "inject/worker.cc", "-O0", "-pthread", compiler="g++")
 
 
 def workers():
@@ -110,9 +115,9 @@ class Attaching(InjectTest):
         ways = ("compute", "sleep", "poll", "epoll", "malloc", "pause")
         for i in range(ROUNDS):
             with self.subTest(way=ways[i % len(ways)], round=i):
-                child = self.start(workers()[i // len(ways) % 2], ways[i % len(ways)])
+                child = self.start((*workers(), unoptimised_worker())[i // len(ways) % 3], ways[i % len(ways)])
                 karst = subprocess.Popen([KARST, "attach", str(child.pid)], stderr=subprocess.DEVNULL)
-                time.sleep(random.uniform(0, 0.12 if i // len(ways) % 2 else 0.06))
+                time.sleep(random.uniform(0, 0.12 if i // len(ways) % 3 else 0.06))
                 karst.kill()
                 karst.wait()
                 time.sleep(0.02)
@@ -171,7 +176,8 @@ class Detaching(InjectTest):
 
     def test_rounds_of_attaching_and_detaching(self):
         """While detached, the program's code is its file's. Each attaching records."""
-        for program, way in zip(workers() * 2, ("sleep", "compute", "compute", "sleep")):
+        programs = (*workers(), unoptimised_worker())
+        for program, way in zip(programs * 2, ("sleep", "compute", "sleep", "compute", "sleep", "compute")):
             with self.subTest(program=program, way=way):
                 child = self.start(program, way)
                 self.assertEqual(code_that_differs(child.pid, program), [])
