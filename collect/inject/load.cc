@@ -136,6 +136,7 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
         std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }))
       target.place = module->slack();
   }
+  if (target.mappings.empty()) return Error{"it has ended"};
   if (target.error_number == 0)
     return Error{has_linker ? "no libc of glibc's is in it" : "it is a static program; nothing can be loaded into it"};
   if (target.function == 0) return Error{call.library + " is not in it any more"};

@@ -70,6 +70,7 @@ class Stopped {
       const auto registers = tracee.registers();
       if (!registers) return std::nullopt;
       look(registers->rip);
+      if (const Resumption next = resumption_of(*registers); next.ip != registers->rip) look(next.ip);
       const std::uint64_t top = registers->rsp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
       const auto stack = std::find_if(mappings.begin(), mappings.end(),
                                       [&](const Mapping& m) { return top >= m.begin && top < m.end; });

@@ -105,6 +105,15 @@ class Attaching(InjectTest):
                 child.stdin.write("on\n")
                 self.finish(child)
 
+    def test_a_thread_that_waits_where_jumps_would_be(self):
+        """Its system call begins anew when it goes on: before its instruction, and there is the first jump's middle."""
+        for how in ("dense", "apart"):
+            with self.subTest(how=how):
+                child = self.start(build("inject-stands", "inject/stands.c", "-O1", "-pthread", compiler="gcc"), how)
+                time.sleep(0.1)
+                self.attach(child.pid, "--min-instructions", "0")
+                self.finish(child)
+
     def test_attaching_twice_is_attaching_once(self):
         child = self.start(worker(), "sleep")
         self.attach(child.pid)
