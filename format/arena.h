@@ -158,6 +158,7 @@ enum ArenaFunctionFlag : std::uint32_t {
   kArenaFunctionSwitchedOn = 32,
   kArenaFunctionSwitchingOn = 64,  ///< what it is about to be; the process's own
   kArenaFunctionNote = 128,        ///< a name of notes and zones: its address is where its text lies (format/note.h)
+  kArenaFunctionLate = 256,        ///< its calls are recorded when their arguments may be gone (format/patch_table.h)
   kArenaFunctionKeep = 16,         ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 

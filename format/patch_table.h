@@ -79,10 +79,12 @@ constexpr std::uint32_t kPatchHookSlot = 0, kPatchProbesSlot = 8;  ///< in the c
 /// A function's entry comes first, then its exits, then the parts that a compiler split off it.
 struct PatchSled {
   std::uint32_t offset;    ///< in the code; kCold: 0
-  std::uint32_t kind;      ///< SledKind
+  std::uint32_t kind;      ///< SledKind; of an entry perhaps with kPatchSledLate
   std::uint64_t function;  ///< ELF address of the function, or of the part
 };
 static_assert(sizeof(PatchSled) == 16);
+/// The function has begun: what it was given may not be in its registers any more, and arithmetic flags are live.
+inline constexpr std::uint32_t kPatchSledLate = 0x200;
 
 /// Bytes to be written over the module's code.
 struct PatchJump {

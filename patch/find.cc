@@ -111,7 +111,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   PlaceOptions options = wanted.options;
   if (wanted.named != nullptr) options.named = addresses_of(*image, *wanted.named, found.near);
   if (!wanted.functions) options.named.emplace();
-  if (!options.named && options.min_instructions != 0) options.of_any_size = parts_of_coroutines(*image);
+  options.with_arguments = parts_of_coroutines(*image);
   if (options.named && options.named->empty() && probes.empty() && detours.empty()) return {};
   for (const auto& detour : detours) options.detours.push_back(detour.first);
   for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);

@@ -26,28 +26,47 @@ std::size_t Flow::first_of(std::size_t f) const {
              : 0;
 }
 
-bool Flow::may_come_before_entry(std::size_t f, std::size_t n) const {
+Flow::BeforeEntry Flow::before_entry(std::size_t f, std::size_t n) const {
   const Instruction& i = code_.of(f)[n];
-  if (i.kind != Kind::kPlain && i.kind != Kind::kRelative) return false;
+  if (i.kind != Kind::kPlain && i.kind != Kind::kRelative) return BeforeEntry::kNever;
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   ZydisDecodedInstruction in;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   const auto bytes = code_.bytes(address(f, i), i.size);
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &in, operands))) return false;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &in, operands)) ||
+      in.mnemonic == ZYDIS_MNEMONIC_STD)
+    return BeforeEntry::kNever;
+  const auto whole = [](ZydisRegister r) { return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r); };
+  bool changed = false;
   for (std::size_t o = 0; o < in.operand_count; ++o) {
-    if (operands[o].type != ZYDIS_OPERAND_TYPE_REGISTER || (operands[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
-      continue;
-    switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[o].reg.value)) {
-      case ZYDIS_REGISTER_RAX:
-      case ZYDIS_REGISTER_R10:
-      case ZYDIS_REGISTER_R11:
+    const ZydisDecodedOperand& operand = operands[o];
+    // What lies below the stack pointer is the function's, and the hook's frame would lie there, too.
+    if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+        (whole(operand.mem.base) == ZYDIS_REGISTER_RSP || whole(operand.mem.index) == ZYDIS_REGISTER_RSP))
+      return BeforeEntry::kNever;
+    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
+    const ZydisRegister r = whole(operand.reg.value);
+    if (r == ZYDIS_REGISTER_RSP) return BeforeEntry::kNever;
+    if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) continue;
+    switch (ZydisRegisterGetClass(operand.reg.value)) {
+      case ZYDIS_REGCLASS_GPR8:
+      case ZYDIS_REGCLASS_GPR16:
+      case ZYDIS_REGCLASS_GPR32:
+      case ZYDIS_REGCLASS_GPR64:
+        changed = changed || (r != ZYDIS_REGISTER_RAX && r != ZYDIS_REGISTER_R10 && r != ZYDIS_REGISTER_R11);
         break;
-      default:  // flags are among them
-        return false;
+      case ZYDIS_REGCLASS_FLAGS:
+      case ZYDIS_REGCLASS_XMM:
+      case ZYDIS_REGCLASS_YMM:
+      case ZYDIS_REGCLASS_ZMM:
+        changed = true;
+        break;
+      default:
+        return BeforeEntry::kNever;
     }
   }
-  return true;
+  return changed ? BeforeEntry::kChanged : BeforeEntry::kAsCalled;
 }
 
 std::optional<bool> Flow::leaves_by(std::size_t f, std::size_t n) const {

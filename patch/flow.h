@@ -31,9 +31,13 @@ class Flow {
   std::size_t first_of(std::size_t f) const;
   /// It does the same in a stub.
   bool may_move(std::size_t f, const Instruction& i) const;
-  /// A call may be recorded behind this instruction of its function: it leaves flags, arguments in registers and the
-  /// stack pointer as they were.
-  bool may_come_before_entry(std::size_t f, std::size_t n) const;
+  /// Whether a call may be recorded behind this instruction of its function.
+  enum class BeforeEntry : std::uint8_t {
+    kNever,
+    kAsCalled,  ///< flags, arguments in registers and the stack are as they were
+    kChanged    ///< the stack is
+  };
+  BeforeEntry before_entry(std::size_t f, std::size_t n) const;
   /// Whether the jump to an address in a register or in memory leaves the function; none: not known.
   std::optional<bool> leaves_by(std::size_t f, std::size_t n) const;
 

@@ -48,6 +48,10 @@ class Finder {
     return !options_.named || std::binary_search(options_.named->begin(), options_.named->end(), begin);
   }
 
+  bool needs_arguments(std::uint64_t begin) const {
+    return std::binary_search(options_.with_arguments.begin(), options_.with_arguments.end(), begin);
+  }
+
   Function look_at(std::size_t owner, const std::vector<std::size_t>& parts) {
     Function function;
     function.code = frame(owner).code;
@@ -74,8 +78,7 @@ class Finder {
     if (joined_.is_shared(owner)) return LeftOut::kSharedCode;
     count(function, all);
     const bool small = !options_.named && function.instructions < options_.min_instructions && !function.loops;
-    if (small && !std::binary_search(options_.of_any_size.begin(), options_.of_any_size.end(), function.code.begin))
-      return LeftOut::kSmall;
+    if (small && !needs_arguments(function.code.begin)) return LeftOut::kSmall;
     if (const LeftOut why = add_entry(function, owner, all); why != LeftOut::kNot) return why;
     for (const std::size_t f : all)
       if (const LeftOut why = add_exits(function, f, all); why != LeftOut::kNot) return why;
@@ -93,19 +96,29 @@ class Finder {
   }
 
   LeftOut add_entry(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
+    const LeftOut why = add_entry_at(function, owner, all, flow_.first_of(owner));
+    if (why != LeftOut::kFixedEntry && why != LeftOut::kNoRoomAtEntry) return why;
+    if (add_later_entry(function, owner, all, Flow::BeforeEntry::kAsCalled)) return LeftOut::kNot;
+    if (needs_arguments(function.code.begin) || !add_later_entry(function, owner, all, Flow::BeforeEntry::kChanged))
+      return why;
+    function.is_late = true;
+    return LeftOut::kNot;
+  }
+
+  /// Many functions begin by reading their first argument, which may fault: that stays where it is, and the call is
+  /// recorded behind it.
+  bool add_later_entry(Function& function, std::size_t owner, const std::vector<std::size_t>& all,
+                       Flow::BeforeEntry most) {
     const auto instructions = code_.of(owner);
     std::size_t first = flow_.first_of(owner);
-    const LeftOut why = add_entry_at(function, owner, all, first);
-    // Many functions begin by reading their first argument, which may fault: that stays where it is, and the call is
-    // recorded behind it.
-    for (std::size_t n = 0;
-         n < kMostBeforeEntry && first + 1 < instructions.size() && flow_.may_come_before_entry(owner, first); ++n) {
-      ++first;
-      if (code_.is_target(address(owner, instructions[first]))) break;
-      if (why != LeftOut::kFixedEntry && why != LeftOut::kNoRoomAtEntry) break;
-      if (add_entry_at(function, owner, all, first) == LeftOut::kNot) return LeftOut::kNot;
+    for (std::size_t n = 0; n < kMostBeforeEntry && first + 1 < instructions.size(); ++n, ++first) {
+      const Flow::BeforeEntry before = flow_.before_entry(owner, first);
+      if (before == Flow::BeforeEntry::kNever || before > most ||
+          code_.is_target(address(owner, instructions[first + 1])))
+        return false;
+      if (add_entry_at(function, owner, all, first + 1) == LeftOut::kNot) return true;
     }
-    return why;
+    return false;
   }
 
   static constexpr std::size_t kMostBeforeEntry = 4;  // instructions
@@ -205,7 +218,8 @@ class Finder {
     while (end + behind - at < kJumpSize && first != 0 && !code_.is_target(at)) {
       const Instruction& before = instructions[first - 1];
       const std::uint64_t before_at = address(f, before);
-      if (!flow_.may_move(f, before) || is_jump(before) || code_.has_target(before_at + 1, at) || !room_.is_free(before_at, at))
+      if (!flow_.may_move(f, before) || is_jump(before) || code_.has_target(before_at + 1, at) ||
+          !room_.is_free(before_at, at))
         break;
       --first;
       at = before_at;

@@ -2,8 +2,8 @@
 // are left alone, with the reason. Nothing is written here.
 //
 // A patch is a jump of 5 bytes over whole instructions, to a stub (stubs.h) that executes those, passes the sled, and
-// goes on. An instruction that may fault stays in its place; a function that begins with some is patched behind them,
-// if that changes no argument. Return addresses on the stack stay what they are, so whatever walks stacks sees what it
+// goes on. An instruction that may fault stays in its place; a function that begins with some is patched behind them.
+// Return addresses on the stack stay what they are, so whatever walks stacks sees what it
 // saw before. The jump must cover no place that something may go to but its first byte. Where there is room for 2 bytes
 // alone, a short jump leads to padding near by (room.h), or to where a stub's instructions were (spare.h), and a jump
 // there to the stub.
@@ -85,6 +85,7 @@ struct Function {
   std::vector<std::uint64_t> parts;  ///< where its parts in other sections begin
   std::uint32_t instructions = 0;    ///< of all parts; NOPs and endbr64 are not counted
   bool loops = false;
+  bool is_late = false;  ///< flags are live where its entry is recorded, and its arguments may not be there any more
   LeftOut left_out = LeftOut::kNot;
   std::vector<Stub> stubs;  ///< the entry's first; empty if it is left out
 };
@@ -110,8 +111,8 @@ struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
   /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
   std::optional<std::vector<std::uint64_t>> named{};
-  /// Where functions begin that min_instructions does not leave out, in order.
-  std::vector<std::uint64_t> of_any_size{};
+  /// Where functions begin whose arguments are needed, in order: none is late, nor too small.
+  std::vector<std::uint64_t> with_arguments{};
   /// Where the probes are that are wanted. They go before functions that need the same bytes.
   std::vector<std::uint64_t> probes{};
   /// Where the functions begin that are to have detours. They go before probes, and are not patched as functions then.

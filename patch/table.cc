@@ -34,6 +34,7 @@ class TableMaker {
       switch (stub.what) {
         case Stub::What::kEntry:
           sled(SledKind::kEntry, function.code.begin);
+          if (function.is_late) sleds_.back().kind |= kPatchSledLate;
           if (stub.leaves) {
             exit(stub, function.code.begin);
             break;

@@ -44,6 +44,7 @@ struct Function {
   std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
   bool culled = false;     ///< the budget kept it out when the trace was written
   bool note = false;       ///< a name of notes; its calls are zones
+  bool late = false;       ///< in a process that runs: its arguments cannot be noted (format/patch_table.h)
   bool made = false;       ///< by the reader, for calls that it made (reader/fibers.h); no record of the file has it
   std::string values{};    ///< how to show what notes of its values have (format/values.h); empty: not known
 };

@@ -14,6 +14,7 @@
 //   gcc's and clang's return               values: rax, rdx, xmm0, xmm1, st0, st1               no: `ret` reads none
 //   gcc's and clang's jump (tail call)     arguments of the next function, its address          no: `jmp` reads none
 //   clang's conditional tail call          arguments of the next function                       yes
+//   a late entry (kPatchSledLate)          all                                                  yes
 //   __cyg_profile_func_enter and _exit     none: they are functions of C                        no
 //
 // Calling conventions of their own (preserve_most, regcall, no_caller_saved_registers, -fipa-ra) make more registers
@@ -220,9 +221,10 @@
 // karst_hook_keep_flags: a conditional tail call that is taken (arch.h). The exit hook in force is called, and the flags
 // come back. It finds the sled's return address KARST_KEPT_FLAGS_SIZE higher than others do. lahf and sahf are used as
 // popf would also bring back a trap flag that a debugger set meanwhile.
-// karst_hook_keep_flags_watched: the same for watched functions.
-	.macro	KEEP_FLAGS name, exit
-	.hidden	\exit
+// karst_hook_keep_flags_watched: the same for watched functions. karst_hook_keep_flags_enter, _watched_enter: the same for
+// functions whose call is recorded behind instructions of theirs (format/patch_table.h: kPatchSledLate).
+	.macro	KEEP_FLAGS name, hook
+	.hidden	\hook
 	HOOK	\name
 	PUSH	rax
 	seto	%al
@@ -241,7 +243,7 @@
 	.cfi_rel_offset rax, 16
 1:	pushq	24(%rsp)
 	.cfi_adjust_cfa_offset 8
-	jmpq	*\exit(%rip)
+	jmpq	*\hook(%rip)
 	HOOK_END \name
 	.endm
 
@@ -287,5 +289,7 @@
 
 	KEEP_FLAGS karst_hook_keep_flags, karst_plain_exit
 	KEEP_FLAGS karst_hook_keep_flags_watched, karst_watched_exit_deeper
+	KEEP_FLAGS karst_hook_keep_flags_enter, karst_plain_enter
+	KEEP_FLAGS karst_hook_keep_flags_watched_enter, karst_watched_enter_deeper
 
 	.section .note.GNU-stack, "", @progbits

@@ -315,6 +315,7 @@ std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunct
   out.culled = (f.flags & kArenaFunctionCulled) != 0;
   out.tail_exit = (f.flags & kArenaFunctionTailExit) != 0;
   out.note = (f.flags & kArenaFunctionNote) != 0;
+  out.late = (f.flags & kArenaFunctionLate) != 0;
   out.values = texts.values(value_spec_of(f.flags));
   if (out.note) name_note(texts.get(text_address_offset(f.address), text_address_size(f.address), kLongestNote), out);
   return out;

@@ -225,6 +225,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
   if (!at_start)
     return report_once("no values " + of + "it was opened after the program had begun; 'karst on PID --args' can");
   if (!values.problem.empty()) report_once("no values " + of + values.problem);
+  if (values.late != 0) report_once(values.problem_of_late(module.path));
   std::size_t refused = 0;
   for (const auto& [function, noted] : values.functions)
     if (!writer.note_values(function->id, noted)) ++refused;

@@ -54,6 +54,12 @@ symbols::FunctionValues frame_of_coroutine() {
 }
 }  // namespace
 
+std::string ValuesOfModule::problem_of_late(const std::string& module) const {
+  if (late == 0) return {};
+  return "no arguments of " + std::to_string(late) + (late == 1 ? " function of " : " functions of ") + module +
+         " are noted: where the call can be recorded, registers have changed";
+}
+
 std::optional<symbols::ValueWish> ValueChoice::wish_of(const std::string& name) const {
   symbols::ValueWish wish;
   bool all = false;
@@ -83,12 +89,17 @@ ValuesOfModule ValueChoice::of_module(const reader::Module& module,
     }
     auto wish = wish_of(f->name);
     if (!wish) continue;
+    ++values.meant;
+    if (f->late && wish->arguments) {
+      ++values.late;
+      wish->arguments = false;
+      if (!wish->returned) continue;
+    }
     wish->address = f->address - module.bias;
     wish->name = f->name;
     wishes.push_back(std::move(*wish));
     wanted.push_back(f);
   }
-  values.meant = wishes.size();
   if (wishes.empty()) return values;
   const std::size_t coroutines = values.functions.size();
   auto found = symbols::values_of(module.path, wishes, resolve);

@@ -22,6 +22,9 @@ struct ValuesOfModule {
   std::size_t meant = 0;            ///< functions that a pattern matches
   std::vector<Function> functions;  ///< of them, those whose values can be noted; and parts of coroutines
   std::string problem;              ///< why no pattern's values can be noted; else empty
+  std::size_t late = 0;             ///< of those that are meant: functions whose arguments cannot be noted
+  /// What to say of these; empty: there are none.
+  std::string problem_of_late(const std::string& module) const;
 };
 
 /// Immutable once made.

@@ -147,6 +147,7 @@ Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std
     if (!values.problem.empty())
       begun.problems.push_back("no values of functions of " + process.modules[m].path +
                                " are noted: " + values.problem);
+    if (values.late != 0) begun.problems.push_back(values.problem_of_late(process.modules[m].path));
     std::size_t other = 0;
     std::size_t refused = 0;
     for (const auto& [function, wanted] : values.functions) {

@@ -98,6 +98,7 @@ bool FunctionTable::create(const ModuleImage& image) {
     const std::uint32_t index = order_[entry];
     if (p.kind == SledKind::kEntry) entries_[index] = static_cast<std::uint32_t>(number);
     if (p.kind == SledKind::kEntry && p.always) bits_[index] |= kAlways;
+    if (p.late) bits_[index] |= kLate;
     if (p.kind != SledKind::kCold && !arch::can_change_live(reinterpret_cast<const unsigned char*>(p.address))) {
       bits_[index] |= kFixed;
       ++fixed_sleds_;

@@ -23,6 +23,8 @@ class FunctionTable {
 
   std::uintptr_t address(std::uint32_t index) const { return text_begin_ + (sorted_[index] >> 32); }
   bool always(std::uint32_t index) const { return (bits_[index] & kAlways) != 0; }
+  /// Its entry is a sled at which flags are live, and arguments perhaps gone (format/patch_table.h).
+  bool late(std::uint32_t index) const { return (bits_[index] & kLate) != 0; }
   /// Index of its alias among all ids of the module, from count() on; kNone when it has none.
   std::uint32_t alias(std::uint32_t index) const { return aliases_[index] == 0 ? kNone : count_ + aliases_[index] - 1; }
   /// Of the function that has alias number `n` (0 to alias_count() - 1).
@@ -55,7 +57,7 @@ class FunctionTable {
   void for_each_sled_of(const SledTables& tables, std::uint32_t index, Visit visit) const;
 
  private:
-  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8 };
+  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8, kLate = 16 };
   struct Cold {
     std::uint64_t offset;  // from the beginning of the module's code
     std::uint64_t index;

@@ -124,7 +124,7 @@ std::uint32_t add_all(const Found& found, std::uint32_t wish) {
   std::uint32_t added = 0;
   for (std::uint32_t i = 0; i < found.count(); ++i) {
     const FunctionAt function = function_of(found.id(i));
-    if (function.id != 0 && add(function, found.name(i), wish)) ++added;
+    if (function.id != 0 && !function.late && add(function, found.name(i), wish)) ++added;
   }
   return added;
 }
@@ -217,7 +217,7 @@ int handle_at(std::uintptr_t address, const Handlers& handlers) {
   if (!can_handle()) return -ENOSYS;
   const Patching lock;
   const FunctionAt function = function_at(address);
-  if (function.id == 0) return -ENOENT;
+  if (function.id == 0 || function.late) return -ENOENT;
   const int wish = make_wish(nullptr, handlers);
   if (wish < 0) return wish;
   if (!add(function, nullptr, static_cast<std::uint32_t>(wish))) return -ENOSPC;

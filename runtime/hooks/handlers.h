@@ -36,7 +36,8 @@ struct Handlers {
 /// processor lacks xsave; EINVAL, no pattern, no handler; ENOTCONN, karst run, which knows names, is not there or did
 /// not answer; ENOSPC, there are kMostHandlers already; ENOMEM. Outside of signal handlers.
 int handle_named(const char* pattern, const Handlers& handlers);
-/// The same for the function that begins at `address`. ENOENT: no traced function does.
+/// The same for the function that begins at `address`. ENOENT: no traced function does, or one whose calls are recorded
+/// too late for their arguments (FunctionTable::late()). A pattern means none of these.
 int handle_at(std::uintptr_t address, const Handlers& handlers);
 /// Functions `first` to `first + count - 1` have come, and are not patched yet.
 void handle_arrived(std::uint32_t first, std::uint32_t count);

@@ -37,6 +37,9 @@ __attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock_deeper();
 /// Around the exit hook in force: the flags come back as well. The second is for watched functions.
 __attribute__((visibility("hidden"))) void karst_hook_keep_flags();
 __attribute__((visibility("hidden"))) void karst_hook_keep_flags_watched();
+/// The same around the enter hook in force.
+__attribute__((visibility("hidden"))) void karst_hook_keep_flags_enter();
+__attribute__((visibility("hidden"))) void karst_hook_keep_flags_watched_enter();
 /// What a call was given, or returns, becomes a note; then the hook in force.
 __attribute__((visibility("hidden"))) void karst_hook_values_enter();
 __attribute__((visibility("hidden"))) void karst_hook_values_exit();
@@ -52,6 +55,7 @@ __attribute__((visibility("hidden"))) void karst_hook_divide_exit();
 }
 
 using Hook = void (*)();
+class FunctionTable;
 
 /// Maps memory, writable, within reach of all of the code. -1 when there is none to be had.
 long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size);
@@ -61,9 +65,10 @@ class Trampolines {
  public:
   /// Maps a region within reach of all of [text_begin, text_end) and fills it with trampolines for the ids from
   /// `first_id` on: of `functions` functions, then of `tail_exits` ids for tail calls. False when no such memory can be
-  /// had, or when the system does not let memory that was written become executable.
+  /// had, or when the system does not let memory that was written become executable. `late`: which functions have
+  /// entries whose hooks keep the flags, always; null: none has.
   bool create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id, std::uint32_t functions,
-              std::uint32_t tail_exits = 0);
+              std::uint32_t tail_exits = 0, const FunctionTable* late = nullptr);
   void destroy();
 
   /// Where the function's sleds shall call; `index` counts from first_id.
@@ -82,6 +87,7 @@ class Trampolines {
     bool arguments;  ///< and what they are given is noted (values.h)
     bool returned;   ///< and what they return
     bool handled;    ///< and the program's own code is called (handlers.h); with it, values are noted if wanted
+    bool late;       ///< its entry keeps the flags: no arguments are noted and no handler is called there
     bool is_plain() const { return !watched && !arguments && !returned && !handled; }
   };
   /// The function's trampolines lead to the hooks for that from now on.

@@ -23,7 +23,8 @@ struct SledPlace {
   std::uintptr_t function;  ///< of XRay's table: where the function begins, to tell its sleds from others'; else 0
   format::SledKind kind;
   arch::Sled sled;
-  bool always;  ///< of an entry: the source asks to trace it always
+  bool always;        ///< of an entry: the source asks to trace it always
+  bool late = false;  ///< of an entry: FunctionTable::late()
 
   /// Of an entry: what its function is known by. Not always the function's first byte: sleds may stand behind an
   /// endbr64, and clang's behind a byte of padding. XRay's table names the beginning.
@@ -164,11 +165,15 @@ void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
   std::uintptr_t function = 0;
   for (; number - others < plain_count; ++number) {
     const format::PatchSled& s = plain_sleds[number - others];
-    const auto kind = static_cast<format::SledKind>(s.kind);
+    const auto kind = static_cast<format::SledKind>(s.kind & ~format::kPatchSledLate);
     if (kind == format::SledKind::kEntry) function = plain_bias + s.function;
     const bool is_cold = kind == format::SledKind::kCold;
-    const SledPlace place{is_cold ? plain_bias + s.function : plain_stubs + s.offset, function, kind, gccs_sled(kind),
-                          false};
+    const SledPlace place{is_cold ? plain_bias + s.function : plain_stubs + s.offset,
+                          function,
+                          kind,
+                          gccs_sled(kind),
+                          false,
+                          (s.kind & format::kPatchSledLate) != 0};
     if (!visit(place, number)) return;
   }
 }

@@ -43,6 +43,7 @@ struct FunctionAt {
   std::uint32_t id = 0;     ///< 0: there is none
   std::uint32_t alias = 0;  ///< its id for tail calls; 0: it makes none
   std::uintptr_t address = 0;
+  bool late = false;  ///< FunctionTable::late()
 };
 /// That begins there.
 FunctionAt function_at(std::uintptr_t address);

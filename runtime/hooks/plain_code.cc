@@ -84,7 +84,8 @@ bool is_sound(const PlainCode& p, const ModuleImage& image) {
   for (std::uint32_t i = 0; i < t.sleds; ++i) {
     const PatchSled& s = p.sleds[i];
     const std::uint64_t at = image.bias + s.function;
-    if (s.kind > KARST_SLED_COLD || (i == 0 && s.kind != KARST_SLED_ENTRY) || at < image.text_begin ||
+    const std::uint32_t kind = s.kind & ~kPatchSledLate;
+    if (kind > KARST_SLED_COLD || ((i == 0 || kind != s.kind) && kind != KARST_SLED_ENTRY) || at < image.text_begin ||
         at >= image.text_end)
       return false;
     if (s.kind == KARST_SLED_COLD) continue;

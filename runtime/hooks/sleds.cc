@@ -110,7 +110,8 @@ bool enter_functions(Module& m, std::uint32_t module) {
     functions[i].address = m.functions.address(index);
     functions[i].module = module;
     functions[i].flags = (m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways : new_flags()) |
-                         (i < count ? 0U : static_cast<std::uint32_t>(kArenaFunctionTailExit));
+                         (i < count ? 0U : static_cast<std::uint32_t>(kArenaFunctionTailExit)) |
+                         (m.functions.late(index) ? static_cast<std::uint32_t>(kArenaFunctionLate) : 0U);
   }
   g_arena.set_function_count(m.first_id - 1 + all);
   return true;
@@ -324,7 +325,8 @@ void forget_replaced(const ModuleImage& image) {
 namespace {
 FunctionAt function_in(const Module& m, std::uint32_t index) {
   const std::uint32_t alias = m.functions.alias(index);
-  return {m.first_id + index, alias == FunctionTable::kNone ? 0 : m.first_id + alias, m.functions.address(index)};
+  return {m.first_id + index, alias == FunctionTable::kNone ? 0 : m.first_id + alias, m.functions.address(index),
+          m.functions.late(index)};
 }
 }  // namespace
 
@@ -348,8 +350,8 @@ FunctionAt function_of(std::uint32_t id) {
 
 bool make_trampolines(Module& m) {
   if (!m.has_trampolines && id_count(m) != 0) {
-    m.has_trampolines =
-        m.trampolines.create(m.reach_begin, m.reach_end, m.first_id, m.functions.count(), m.functions.alias_count());
+    m.has_trampolines = m.trampolines.create(m.reach_begin, m.reach_end, m.first_id, m.functions.count(),
+                                             m.functions.alias_count(), &m.functions);
     watch_sleds(m);
   }
   return m.has_trampolines || id_count(m) == 0;

@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "arch/page.h"
 #include "format/event.h"
+#include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/stacks.h"
@@ -37,6 +38,8 @@ struct Slots {
   Hook watched_exit;
   Hook conditional_exit;  // these stay
   Hook watched_conditional_exit;
+  Hook late_enter;
+  Hook watched_late_enter;
   Hook values_enter;
   Hook values_exit;
   Hook values_watched_enter;
@@ -107,7 +110,7 @@ long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint
 }
 
 bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id,
-                         std::uint32_t functions, std::uint32_t tail_exits) {
+                         std::uint32_t functions, std::uint32_t tail_exits, const FunctionTable* late) {
   const std::uint32_t count = functions + tail_exits;
   if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
   const std::uint64_t size =
@@ -121,6 +124,8 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
   fill(*slots);
   slots->conditional_exit = karst_hook_keep_flags;
   slots->watched_conditional_exit = karst_hook_keep_flags_watched;
+  slots->late_enter = karst_hook_keep_flags_enter;
+  slots->watched_late_enter = karst_hook_keep_flags_watched_enter;
   slots->values_enter = karst_hook_values_enter;
   slots->values_exit = karst_hook_values_exit;
   slots->values_watched_enter = karst_hook_values_watched_enter;
@@ -131,9 +136,11 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
   slots->handled_watched_exit = karst_hook_handled_watched_exit;
   for (std::uint32_t i = 0; i < count; ++i) {
     const bool entered = i < functions;
+    const Hook* enter_slot = entered ? &slots->enter : &slots->conditional_exit;
+    if (entered && late != nullptr && late->late(i)) enter_slot = &slots->late_enter;
     arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)),
                            (first_id + i) | (entered ? 0 : KARST_EVENT_EXIT_BIT),
-                           reinterpret_cast<std::uintptr_t>(entered ? &slots->enter : &slots->conditional_exit));
+                           reinterpret_cast<std::uintptr_t>(enter_slot));
     arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
                            reinterpret_cast<std::uintptr_t>(&slots->exit));
   }
@@ -178,6 +185,7 @@ void Trampolines::aim(std::uint32_t index, Aim aim) {
     entry = aim.watched ? &slots->handled_watched_enter : &slots->handled_enter;
     leave = aim.watched ? &slots->handled_watched_exit : &slots->handled_exit;
   }
+  if (aim.late) entry = aim.watched ? &slots->watched_late_enter : &slots->late_enter;
   if (index >= functions_) entry = aim.watched ? &slots->watched_conditional_exit : &slots->conditional_exit;
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(entry));
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)), reinterpret_cast<std::uintptr_t>(leave));

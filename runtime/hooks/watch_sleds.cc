@@ -18,7 +18,7 @@ void watch_sleds(Module& m) {
     const std::uint32_t id = m.first_id + index;
     const format::ArenaValueSpec* values = value_spec(id);
     return Trampolines::Aim{is_watching() && is_watched(id), values != nullptr && values->arguments != 0,
-                            values != nullptr && values->returned != 0, is_handled(id)};
+                            values != nullptr && values->returned != 0, is_handled(id), m.functions.late(index)};
   };
   bool any = m.trampolines.has_aimed();
   for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = !aim_of(i).is_plain();
@@ -38,7 +38,7 @@ void watch_sleds(Module& m) {
     m.trampolines.aim(i, aim);
     // What a tail call returns is its callee's to say.
     const std::uint32_t alias = m.functions.alias(i);
-    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, {aim.watched, false, false, aim.handled});
+    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, {aim.watched, false, false, aim.handled, false});
   }
   m.trampolines.end_change();
 }

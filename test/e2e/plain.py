@@ -210,15 +210,38 @@ class Choice(TortureTest):
     def test_functions_that_begin_by_what_may_fault(self):
         program = build("plain.late", "plain/late.c", "-O2", compiler="gcc")
         alone = subprocess.run([program, "100"], capture_output=True, text=True, timeout=TIMEOUT, check=True).stdout
-        self.assertRegex(alone, r"^\d+ 3 0\n$")
+        self.assertRegex(alone, r"^-?\d+ 3 0\n$")
         run = self.run_traced(program, "100", options=(*WHOLE, "--args", "^(sum|text_of)$"))
         # A fault is still in the function's first instruction.
         self.assertEqual(run.out, alone)
-        self.assertEqual(run.trace.counts["sum"], 100)
+        self.assertEqual({name: run.trace.counts.get(name) for name in self.LATE}, dict.fromkeys(self.LATE, 100) | {"sum": 100})
         tree = subprocess.run([KARST, "tree", run.trace.path], capture_output=True, text=True, timeout=TIMEOUT).stdout
         self.assertEqual([int(more) for more in re.findall(r"sum\(pair=0x\w+, more=(\d+)\)", tree)], list(range(100)))
-        # Where flags would change, too, it is left alone.
-        self.assertIn("text_of", left_alone(program))
+        self.assertNotIn("text_of(", tree)
+        self.assertIn("no arguments of 1 function of", run.err)
+
+    LATE = ("sum", "text_of", "above", "less", "negative", "lost")  # all but the first behind what changes registers
+
+    def test_flags_at_entries(self):
+        program = build("plain.late", "plain/late.c", "-O2", compiler="gcc")
+        alone = subprocess.run([program, "3000"], capture_output=True, text=True, timeout=TIMEOUT, check=True).stdout
+        for options in ((), ("--clock", "thread"), ("--over", "^(text_of|above|less|negative|lost)$:1ns:1000"),
+                        ("--min-duration", "1us"), ("--memory", "256K"), ("--fibers=stack",), ("--off",)):
+            with self.subTest(options=options):
+                run = self.run_traced(program, "3000", options=(*WHOLE, *options))
+                self.assertEqual(run.out, alone)
+                if options in ((), ("--clock", "thread")):
+                    self.assertEqual([run.trace.counts.get(name) for name in self.LATE], [3000] * len(self.LATE))
+        counted = subprocess.run([KARST, "count", "--min-instructions", "0", "--", program, "3000"], capture_output=True,
+                                 text=True, timeout=TIMEOUT)
+        self.assertIn(alone, counted.stdout)
+
+    def test_handlers_of_functions_whose_arguments_are_gone(self):
+        program = build("plain.late", "plain/late.c", "-O2", compiler="gcc")
+        plugin = build("plain.late_plugin.so", "plain/late_plugin.c", "-O2", "-shared", "-fPIC", "-I",
+                       os.path.join(os.environ["KARST_SOURCE_ROOT"], "include"), compiler="gcc")
+        run = self.run_traced(program, "100", options=(*WHOLE, "--plugin", plugin))
+        self.assertIn("handlers 1 0, 100 calls\n", run.out)
 
     def test_small_functions_and_a_budget_by_default(self):
         run = self.run_traced(self.program())

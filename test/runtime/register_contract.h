@@ -50,7 +50,17 @@ class RegisterContract : public testing::Test {
     conditional_ = false;
   }
 
-  /// Crosses the hook six times (conditional exit, enter and exit, both stack alignments), each after prepare().
+  /// Entries are late ones from now on, or not any more.
+  static void set_late(bool late, bool watched = false) {
+    Trampolines trampolines = runtime_of_process();
+    ASSERT_TRUE(trampolines.begin_change());
+    trampolines.aim(0, {watched, false, false, false, late});
+    trampolines.end_change();
+    late_ = late;
+  }
+
+  /// Crosses the hook eight times (conditional exit, late enter, enter and exit, both stack alignments), each after
+  /// prepare().
   static std::string cross(const std::function<void()>& prepare) {
     std::string all;
     const auto both = [&](const char* name, bool exit) {
@@ -63,6 +73,9 @@ class RegisterContract : public testing::Test {
     conditional_ = true;
     both("conditional exit: ", true);
     conditional_ = false;
+    set_late(true);
+    both("late enter: ", false);
+    set_late(false);
     both("enter: ", false);
     both("exit: ", true);
     return all;
@@ -75,7 +88,7 @@ class RegisterContract : public testing::Test {
     karst_test_cross(!exit          ? trampolines.enter(0)
                      : conditional_ ? trampolines.conditional_exit(kTail - kId)
                                     : trampolines.exit(0));
-    return differences(karst_test_before, karst_test_after, exit && conditional_);
+    return differences(karst_test_before, karst_test_after, exit ? conditional_ : late_);
   }
 
   /// Makes sure that the thread has joined and has room for a few events.
@@ -96,6 +109,7 @@ class RegisterContract : public testing::Test {
 
   static inline std::uint64_t seed_ = 0;
   static inline bool conditional_ = false;  ///< exits are those of conditional tail calls
+  static inline bool late_ = false;
 };
 
 }  // namespace karst::test

@@ -29,7 +29,7 @@ TEST_F(RegisterContract, HookThatNotesValues) {
   values.count = 1;
   take_over_values();
   ASSERT_TRUE(trampolines.begin_change());
-  trampolines.aim(0, {false, true, true, false});
+  trampolines.aim(0, {false, true, true, false, false});
   trampolines.end_change();
   for (const std::uint64_t shift : {0, 8}) {
     for (const bool exit : {false, true}) {
@@ -59,7 +59,7 @@ TEST_F(RegisterContract, HookThatNotesValues) {
   EXPECT_EQ(cross_once(false), "");
   function.flags &= (1U << kValueSpecShift) - 1;
   ASSERT_TRUE(trampolines.begin_change());
-  trampolines.aim(0, {false, false, false, false});
+  trampolines.aim(0, {false, false, false, false, false});
   trampolines.end_change();
 }
 

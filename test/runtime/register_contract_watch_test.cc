@@ -7,7 +7,8 @@
 namespace karst::test {
 namespace {
 
-/// The test's function is watched; nothing is wanted of it. With true: its exits are those of conditional tail calls.
+/// The test's function is watched; nothing is wanted of it. With true: its entry is a late one, its exits are those
+/// of conditional tail calls.
 class Watching : public RegisterContract, public testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
@@ -19,9 +20,9 @@ class Watching : public RegisterContract, public testing::WithParamInterface<boo
       g_arena.functions()[id].module = kArenaModules;
       g_arena.functions()[id].address = 0x1000;
     }
+    set_late(GetParam(), true);
     ASSERT_TRUE(trampolines.begin_change());
-    trampolines.aim(0, {true, false, false, false});
-    trampolines.aim(kTail - kId, {true, false, false, false});
+    trampolines.aim(kTail - kId, {true, false, false, false, false});
     trampolines.end_change();
     for (WatchedFunction& function : functions_) function = {kNever, 0, 0, 0, 0};
     karst_watched = functions_;
@@ -32,6 +33,7 @@ class Watching : public RegisterContract, public testing::WithParamInterface<boo
   }
   void TearDown() override {
     karst_watched = nullptr;
+    set_late(false);
     set_hooks(karst_hook_trace, karst_hook_trace);
   }
 

@@ -1,5 +1,5 @@
-// Functions that begin by reading their first argument, where that can be read and where it cannot. Prints a sum, and
-// at which byte of the function the faults were.
+// Functions that begin by reading their first argument, where that can be read and where it cannot. Some have compared
+// it when their call is recorded, or lost it. Prints a sum, and at which byte of the function the faults were.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -15,6 +15,20 @@ struct pair {
 __attribute__((noipa)) long sum(const struct pair* pair, long more) { return pair->first * 3 + more; }
 __attribute__((noipa)) const char* text_of(const struct pair* pair, const char* other) {
   return pair->second != 0 ? other : "none";
+}
+
+__attribute__((noipa)) const char* above(const struct pair* pair, unsigned long other) {
+  return (unsigned long)pair->first > other ? "above" : "below";
+}
+__attribute__((noipa)) const char* less(const struct pair* pair, long other) {
+  return pair->first < other ? "less" : "more";
+}
+__attribute__((noipa)) const char* negative(const struct pair* pair, const char* other) {
+  return pair->second < 0 ? other : "positive";
+}
+__attribute__((noipa)) long lost(const struct pair* const* pair, long more) {
+  const struct pair* const is = *pair;
+  return is->first * is->second + more;
 }
 
 static sigjmp_buf g_back;
@@ -35,6 +49,10 @@ int main(int count, char** words) {
   for (long i = 0; i < rounds; ++i) {
     pair.second = i & 1;
     all += sum(&pair, i) + text_of(&pair, "other")[0];
+    pair.second = i % 3 - 1;
+    const struct pair* const is = &pair;
+    all = all * 3 + above(&pair, (unsigned long)i)[0] * 5 + less(&pair, 14 - i)[0] * 7 + negative(&pair, "n")[0] * 11 +
+          lost(&is, i) * 13;
   }
   volatile long faults = 0;
   for (int i = 0; i < 3; ++i) {
