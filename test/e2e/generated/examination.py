@@ -1,5 +1,6 @@
 """One seed: its program is built twice, plain and by Karst's wrapper, and run in each way; Wrong says what differs."""
 import csv
+import json
 import os
 import random
 import re
@@ -144,6 +145,37 @@ class Examined:
         if wrong:
             raise Wrong("trace: " + "; ".join(wrong))
 
+    def patched(self, expected):
+        """The plain program, whose functions are patched as it is loaded, and those of its library."""
+        done = self.run(KARST, "run", "--sched", "off", "--no-source", "--memory", "256M", "--budget", "off",
+                        "--min-instructions", "0", "--library", "libplain.so", "-o", "patched.karst",
+                        *self.way.tracing.split(), "--", "./plain")
+        self.compare("patched", done, expected)
+        trace = Trace(self.directory / "patched.karst")
+        self.met["patched_calls"] = trace.info["calls"]
+        if trace.info["overwritten_events"] or "--min-duration" in self.way.tracing:
+            return
+        alone = self.left_alone()
+        # By what -finstrument-functions records, some programs are sure of calls that the compiler inlines here.
+        is_sure = self.way.has_calls_as_written or not self.way.exact
+        log = {name: (calls, sure and is_sure) for name, (calls, sure) in log_of(expected[1]).items() if name not in alone}
+        wrong = wrong_counts(log, trace.counts, self.way.has_calls_as_written)
+        wrong += [f"{message} ({count})" for message, count in trace.problems]
+        if trace.info["open_calls"] or not trace.info["complete"]:
+            wrong.append(f"{trace.info['open_calls']} calls have no exit")
+        if wrong:
+            raise Wrong("patched: " + "; ".join(wrong))
+
+    def left_alone(self):
+        """Names as the log has them."""
+        names = set()
+        for file in ["plain", *(["libplain.so"] if self.way.has_library else [])]:
+            done = self.run(KARST, "places", "--json", "--min-instructions", "0", file)
+            if done.returncode != 0:
+                raise Wrong(f"places: {done.stderr}")
+            names.update(base_name(f["name"]) for f in json.loads(done.stdout)["functions"])
+        return names
+
     def counted(self, expected):
         done = self.run(KARST, "count", "--format", "csv", "-o", "counts.csv", "--", "./traced")
         self.compare("counted", done, expected)
@@ -186,6 +218,8 @@ class Examined:
         expected = self.plain()
         self.compare("with idle sleds", self.run("./traced"), expected)
         self.traced(expected)
+        if self.way.kind != "static":
+            self.patched(expected)
         if self.random.random() < 0.3:
             self.counted(expected)
         self.compare("switched", self.switched(test, switches), (expected[0], expected[1].splitlines(True)[0]))

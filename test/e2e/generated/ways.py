@@ -53,7 +53,12 @@ class Way:
     @property
     def exact(self):
         """Each call in the source is one that Karst sees: nothing is inlined, or inlined calls are recorded, too."""
-        return self.level == "-O0" or self.extra == "-fno-inline" or self.method == "finstrument"
+        return self.has_calls_as_written or self.method == "finstrument"
+
+    @property
+    def has_calls_as_written(self):
+        """The compiler inlines nothing."""
+        return self.level == "-O0" or self.extra == "-fno-inline"
 
     @property
     def loses_exits(self):
