@@ -76,7 +76,8 @@ struct OutlierFinder::Impl {
   std::vector<reader::Column<std::uint64_t>> durations;              // by number, until settled
   std::vector<std::uint64_t> usual;                                  // by number; 0: not known
   bool settled = false;
-  std::vector<Outlier> heap;  // its top is the least
+  std::vector<Outlier> heap;                             // its top is the least
+  std::unordered_map<std::uint32_t, RareFunction> rare;  // by number
   std::uint64_t found = 0;
 
   std::uint32_t number(std::uint32_t of_process, std::uint32_t id) {
@@ -137,6 +138,23 @@ struct OutlierFinder::Impl {
     }
   }
 
+  void see_rare(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t row,
+                std::uint32_t number) {
+    if (calls.parent[row] == reader::kNoParent) return;
+    const std::uint64_t duration = calls.time(row);
+    std::uint64_t in_callees = 0;
+    const auto count = static_cast<std::uint32_t>(calls.size());
+    for (std::uint32_t r = row + 1; r < count && calls.begin[r] < end_of(calls, row); r = row_behind(calls, r))
+      if (calls.parent[r] == row) in_callees += calls.time(r);
+    RareFunction& of = rare[number];
+    const Outlier call{{&thread, row, duration, calls.begin[row], calls.end(row)},
+                       calls.function[row],
+                       number,
+                       number,
+                       std::min(in_callees, duration)};
+    if (of.calls++ == 0 || greater(call, of.longest)) of.longest = call;
+  }
+
   /// Calls `use(row, number)` for each complete call that is inside no other of its function; when it returns true,
   /// nothing inside that call is looked at.
   template <typename Use>
@@ -166,7 +184,8 @@ struct OutlierFinder::Impl {
 
 OutlierFinder::OutlierFinder(const reader::Trace& trace, const FunctionSet* functions, std::uint64_t min_ticks,
                              std::size_t most)
-    : impl_(std::make_unique<Impl>(Impl{trace, functions, min_ticks, most, {}, kNone, {}, {}, {}, {}, false, {}, 0})) {}
+    : impl_(std::make_unique<Impl>(
+          Impl{trace, functions, min_ticks, most, {}, kNone, {}, {}, {}, {}, false, {}, {}, 0})) {}
 
 OutlierFinder::~OutlierFinder() = default;
 
@@ -185,9 +204,13 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
   i.outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
     const std::uint64_t usual = number < i.usual.size() ? i.usual[number] : 0;
     const std::uint64_t duration = calls.time(row);
-    if (usual == 0 || duration / kTimes < usual || duration < i.min_ticks) return false;
-    if (is_within_cost(calls, row, duration - usual)) return false;
+    if (duration / kTimes < usual || duration < i.min_ticks) return false;
     if (i.functions != nullptr && !i.functions->contains(thread.process, calls.function[row])) return false;
+    if (usual == 0) {
+      i.see_rare(thread, calls, row, number);
+      return false;
+    }
+    if (is_within_cost(calls, row, duration - usual)) return false;
     ++i.found;
     Outlier outlier{
         {&thread, row, duration, calls.begin[row], calls.end(row)}, calls.function[row], number, number, usual};
@@ -207,6 +230,16 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
 std::vector<Outlier> OutlierFinder::take() {
   std::sort(impl_->heap.begin(), impl_->heap.end(), greater);
   return std::move(impl_->heap);
+}
+
+std::vector<RareFunction> OutlierFinder::rare(std::uint64_t least, std::size_t most) const {
+  std::vector<RareFunction> found;
+  for (const auto& [number, function] : impl_->rare)
+    if (function.longest.excess() >= least) found.push_back(function);
+  std::sort(found.begin(), found.end(),
+            [](const RareFunction& a, const RareFunction& b) { return greater(a.longest, b.longest); });
+  if (found.size() > most) found.resize(most);
+  return found;
 }
 
 bool OutlierFinder::knows_any() {

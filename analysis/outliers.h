@@ -8,7 +8,9 @@
 //          usually takes longer than the outlier's function does not belong to its usual calls: all of it is excess
 // cause    the function that the path ends in: a function may be slow for several
 //
-// A function that is called a few times (main, what threads start with) has no usual time, so its calls are none.
+// rare     a function of fewer calls has no usual time, so none of them is an outlier. How long its longest is by
+// itself,
+//          without its callees, is known. What threads begin with (main) does not count: it is long as they are
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,12 @@ struct Outlier {
   std::uint64_t excess() const { return call.duration - usual; }
 };
 
+/// A function that is called too few times to have a usual time.
+struct RareFunction {
+  Outlier longest;  ///< its call that is longest by itself: that is the excess
+  std::uint64_t calls = 0;
+};
+
 /// Finds outliers in two passes over all threads, in any order: learn(), then find(). `trace` and `functions` must
 /// outlive it. Memory: 8 bytes a complete call between the passes, and `most` outliers. Use from one thread.
 class OutlierFinder {
@@ -48,6 +56,8 @@ class OutlierFinder {
   void find(const reader::Thread& thread, const reader::Calls& calls) { find(thread, query::CallColumns(calls)); }
   /// The greatest excess first; of equals the earlier. Call once.
   std::vector<Outlier> take();
+  /// Of those whose longest call took `least` ticks by itself or more, the longest `most`. They are inside no outlier.
+  std::vector<RareFunction> rare(std::uint64_t least, std::size_t most) const;
   /// After learn(): whether any function has a usual time.
   bool knows_any();
   /// Outliers that find() met, also those that were not kept.

@@ -45,7 +45,9 @@ each callee that their time went to:
        20.27 ms blocked in futex, woken by 810 flusher in Mutex::unlock
 
 The usual time of a function is the median of its calls, known from ten on; a
-call is listed if it took three times as long. Calls inside a listed one are
+call is listed if it took three times as long. Of functions called less often
+the three calls that are longest by themselves stand at the end, if they are
+as long as a tenth of the first excess. Calls inside a listed one are
 not listed again: the third line leads down to where the time went. Of calls of
 one function whose time went to the same callee the slowest is shown.
 What it waited for is known where the trace has thread states
@@ -72,6 +74,15 @@ class SlowPrinter {
   }
 
   void print_text(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls) {
+    print_groups(groups, calls);
+    const std::vector<analysis::RareFunction> rare = rare_beside(groups);
+    if (rare.empty() || screen_.output().failed()) return;
+    screen_.output().append("\n");
+    line("called fewer than ten times; the longest by themselves:");
+    for (const analysis::RareFunction& function : rare) print_rare(function);
+  }
+
+  void print_groups(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls) {
     if (groups.empty() && !finder_.knows_any()) {
       line(fmt::format("{}: no function has ten complete calls, so nothing says what is usual",
                        printable(trace().name())));
@@ -94,11 +105,47 @@ class SlowPrinter {
       write_group(groups[i]);
       json_.flush(output);
     }
+    json_.close(']');
+    json_.key("rare").open('[');
+    for (const analysis::RareFunction& function : rare_beside(groups)) {
+      write_call(function.longest);
+      json_.field("own_ns", ns(function.longest.excess())).field("calls", function.calls);
+      if (const analysis::Wait* wait = own_wait_of(function.longest); wait != nullptr) write_wait(*wait);
+      json_.close('}');
+    }
     json_.close(']').close('}').flush(output);
     output.append("\n");
   }
 
  private:
+  /// Functions without a usual time whose calls are long beside what is listed; or, if nothing is, beside all.
+  std::vector<analysis::RareFunction> rare_beside(const std::vector<analysis::OutlierGroup>& groups) const {
+    constexpr std::uint64_t kOfExcess = 10;
+    constexpr std::uint64_t kOfAll = 100;
+    constexpr std::size_t kMost = 3;
+    const std::uint64_t least = groups.empty()
+                                    ? (analysis::last_ticks(trace()) - analysis::first_ticks(trace())) / kOfAll
+                                    : groups.front().worst.excess() / kOfExcess;
+    return finder_.rare(std::max<std::uint64_t>(least, 1), kMost);
+  }
+
+  void print_rare(const analysis::RareFunction& function) {
+    const analysis::Outlier& longest = function.longest;
+    const std::string rest = fmt::format(" {}", time(longest.excess()));
+    const std::string full = name(*longest.call.thread, longest.function);
+    screen_.output().append("    " + screen_.paint(Style::kName, width_ == 0 ? full : fit_name(full, width_ - 24)) +
+                            rest + "\n");
+    print_place(longest, function.calls > 1 ? fmt::format("; {} in all", plural(function.calls, "call")) : "");
+    if (const analysis::Wait* wait = own_wait_of(longest); wait != nullptr)
+      line(fmt::format("      {} {}", time(wait->length()), words(*wait)));
+  }
+
+  /// A longer one than the call by itself was a callee's.
+  const analysis::Wait* own_wait_of(const analysis::Outlier& call) const {
+    const analysis::Wait* wait = wait_of(call);
+    return wait != nullptr && wait->length() <= call.excess() + call.excess() / 16 ? wait : nullptr;
+  }
+
   const reader::Trace& trace() const { return trace_; }
   const reader::Process& process(const reader::Thread& thread) const { return trace().processes()[thread.process]; }
   std::uint64_t ns(std::uint64_t ticks) const { return trace().clock().to_ns(ticks); }
@@ -204,12 +251,9 @@ class SlowPrinter {
     screen_.output().append("\n" + head + screen_.paint(Style::kName, shown) +
                             shorten(rest, width_ == 0 ? 0 : width_ - head.size() - text_width(shown), Shorten::kEnd) +
                             "\n");
-    std::string where = fmt::format("      at {} in thread {} {}", duration_text(since_start(outlier.call.begin)),
-                                    thread.tid, printable(thread.name));
-    if (trace().processes().size() > 1) where += fmt::format(" of process {}", process(thread).pid);
-    if (group.calls > 1)
-      where += fmt::format("; {}, {} in all", plural(group.calls - 1, "more such call"), time(group.duration));
-    line(where);
+    print_place(outlier, group.calls > 1 ? fmt::format("; {}, {} in all", plural(group.calls - 1, "more such call"),
+                                                       time(group.duration))
+                                         : "");
     const reader::Calls& calls = calls_.of(thread);
     const analysis::CallValues& values = values_of(thread, calls);
     print_values(thread, calls, values, outlier.call.row);
@@ -231,6 +275,14 @@ class SlowPrinter {
     } else if (path.empty()) {
       line("      in no call that is longer than usual; whether it ran or waited is not known without thread states");
     }
+  }
+
+  void print_place(const analysis::Outlier& outlier, const std::string& more) {
+    const reader::Thread& thread = *outlier.call.thread;
+    std::string where = fmt::format("      at {} in thread {} {}", duration_text(since_start(outlier.call.begin)),
+                                    thread.tid, printable(thread.name));
+    if (trace().processes().size() > 1) where += fmt::format(" of process {}", process(thread).pid);
+    line(where + more);
   }
 
   // A long call without a wait: how much of it was on a CPU.
@@ -262,13 +314,19 @@ class SlowPrinter {
     json_.field("words", words(wait)).close('}');
   }
 
-  void write_group(const analysis::OutlierGroup& group) {
-    const analysis::Outlier& outlier = group.worst;
+  void write_call(const analysis::Outlier& outlier) {
     const reader::Thread& thread = *outlier.call.thread;
     json_.line().open('{').field("function", full_name(thread, outlier.function));
     json_.field("begin_ns", since_start(outlier.call.begin)).field("duration_ns", ns(outlier.call.duration));
-    json_.field("usual_ns", ns(outlier.usual)).field("pid", process(thread).pid).field("tid", thread.tid);
-    json_.field("thread", thread.name).field("such_calls", group.calls).field("such_ns", ns(group.duration));
+    json_.field("pid", process(thread).pid).field("tid", thread.tid).field("thread", thread.name);
+  }
+
+  void write_group(const analysis::OutlierGroup& group) {
+    const analysis::Outlier& outlier = group.worst;
+    const reader::Thread& thread = *outlier.call.thread;
+    write_call(outlier);
+    json_.field("usual_ns", ns(outlier.usual));
+    json_.field("such_calls", group.calls).field("such_ns", ns(group.duration));
     const reader::Calls& calls = calls_.of(thread);
     const analysis::CallValues& values = values_of(thread, calls);
     write_values(thread, calls, values, outlier.call.row);

@@ -23,6 +23,7 @@ using test::SampleTrace;
 struct Found {
   std::vector<Outlier> outliers;
   std::uint64_t found = 0;
+  std::vector<analysis::RareFunction> rare{};
 };
 
 Found find(const reader::Trace& trace, std::size_t most = 100, const analysis::FunctionSet* functions = nullptr,
@@ -32,7 +33,7 @@ Found find(const reader::Trace& trace, std::size_t most = 100, const analysis::F
     for (const reader::Thread& thread : process.threads) finder.learn(thread, rebuild_calls(trace, thread));
   for (const reader::Process& process : trace.processes())
     for (const reader::Thread& thread : process.threads) finder.find(thread, rebuild_calls(trace, thread));
-  return {finder.take(), finder.found()};
+  return {finder.take(), finder.found(), finder.rare(1, 1'000'000)};
 }
 
 // serve() calls parse() and put(), which calls lock(); each takes 100 us in all, one waits.
@@ -182,6 +183,29 @@ TEST(Outliers, FunctionsAndLeastDurationsLimitThem) {
   EXPECT_EQ(find(trace, 100, nullptr, 5'099'001).found, 0U);
 }
 
+TEST(Outliers, RareCallsAreKnownByWhatTheyTookThemselves) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "load", "read", "usual"});
+  sample.thread(10, "main").enter(1, 1'000);
+  sample.enter(2, 2'000).call(3, 3'000, 8'000).call(3, 10'000, 30'000).exit(2, 32'000);
+  for (std::uint64_t at = 40'000; at < 60'000; at += 1'000) sample.call(4, at, at + 500);
+  sample.enter(2, 70'000).exit(2, 71'000).exit(1, 100'000);
+  const reader::Trace trace = sample.open();
+  const Found all = find(trace);
+  EXPECT_EQ(all.found, 0U);
+  ASSERT_EQ(all.rare.size(), 2U);  // main is as long as the thread
+  EXPECT_EQ(all.rare[0].longest.function, 3U);
+  EXPECT_EQ(all.rare[0].longest.excess(), 20'000U);
+  EXPECT_EQ(all.rare[0].calls, 2U);
+  EXPECT_EQ(all.rare[1].longest.function, 2U);
+  EXPECT_EQ(all.rare[1].longest.call.begin, 2'000U);
+  EXPECT_EQ(all.rare[1].longest.excess(), 5'000U);
+  EXPECT_EQ(all.rare[1].calls, 2U);
+  const analysis::FunctionSet loads(trace, [](std::string_view name) { return name == "load"; });
+  EXPECT_EQ(find(trace, 100, &loads).rare.size(), 1U);
+  EXPECT_EQ(find(trace, 100, nullptr, 30'000).rare.size(), 1U);
+}
+
 TEST(Outliers, RecursionCountsByItsOutermostCall) {
   SampleTrace sample;
   sample.process(10, "app", {"fib"}).thread(10, "main");
@@ -217,7 +241,8 @@ TEST(Outliers, KeepTheGreatest) {
 // A slow way to the same: each call against the median of its function's outermost complete calls.
 TEST(Outliers, AreThoseOfANaiveSearchOnRandomTraces) {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-    const auto made = test::random_index({.seed = seed, .threads = 3, .calls = 2'000, .open_ends = seed % 2 == 0});
+    const auto made = test::random_index(
+        {.seed = seed, .threads = 3, .calls = seed % 4 == 3 ? 12U : 2'000U, .open_ends = seed % 2 == 0});
     const reader::Trace& trace = made.index->trace();
     const auto outermost = [](const reader::Calls& calls, std::uint32_t row) {
       if (reader::call_is_open(calls.marks[row]) || (calls.marks[row] & reader::kCallInherited) != 0) return false;
@@ -232,6 +257,7 @@ TEST(Outliers, AreThoseOfANaiveSearchOnRandomTraces) {
         if (outermost(calls, row)) durations[calls.function[row]].push_back(calls.duration[row]);
     }
     std::uint64_t expected = 0;
+    std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> rare;  // calls, longest by itself
     for (const reader::Thread& thread : trace.processes()[0].threads) {
       const reader::Calls calls = rebuild_calls(trace, thread);
       std::vector<bool> inside(calls.size());
@@ -240,12 +266,25 @@ TEST(Outliers, AreThoseOfANaiveSearchOnRandomTraces) {
         if (inside[row] || !outermost(calls, row)) continue;
         auto& of = durations[calls.function[row]];
         std::sort(of.begin(), of.end());
+        if (of.size() < 10 && calls.parent[row] != reader::kNoParent) {
+          std::uint64_t own = calls.duration[row];
+          for (std::uint32_t r = row + 1; r < calls.size(); ++r)
+            if (calls.parent[r] == row) own -= calls.duration[r];
+          auto& [count, longest] = rare[calls.function[row]];
+          ++count;
+          longest = std::max(longest, own);
+        }
         if (of.size() < 10 || calls.duration[row] / 3 < std::max<std::uint64_t>(of[(of.size() - 1) / 2], 1)) continue;
         inside[row] = true;
         ++expected;
       }
     }
-    EXPECT_EQ(find(trace, 1'000'000).found, expected) << "seed " << seed;
+    const Found found = find(trace, 1'000'000);
+    EXPECT_EQ(found.found, expected) << "seed " << seed;
+    std::erase_if(rare, [](const auto& function) { return function.second.second == 0; });
+    EXPECT_EQ(found.rare.size(), rare.size()) << "seed " << seed;
+    for (const analysis::RareFunction& function : found.rare)
+      EXPECT_EQ(std::pair(function.calls, function.longest.excess()), rare[function.longest.function]);
   }
 }
 
