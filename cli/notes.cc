@@ -166,7 +166,11 @@ void print_json(const Input& input, const Options& options, Output& output) {
     json.line().open('{').field("time_ns", row.at_ns).field("kind", analysis::kind_of(*row.note));
     json.field("name", row.name).field("value", analysis::note_value(input.trace, *row.thread, *row.calls, *row.note));
     json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
-    json.field("in", row.in).field("level", level_of(row)).close('}').flush(output);
+    json.field("in", row.in).field("level", level_of(row));
+    if (row.note->kind == static_cast<std::uint32_t>(format::NoteKind::kOverhead))
+      json.field("duration_ns",
+                 input.trace.clock().to_ns(format::overhead_ticks(analysis::note_bits(*row.calls, *row.note))));
+    json.close('}').flush(output);
   });
   json.close(']').close('}').flush(output);
   output.append("\n");

@@ -82,9 +82,8 @@ bool may_fault(const ZydisDecodedInstruction& i) {
 }
 
 bool is_by_frame(const ZydisDecodedInstruction& i) {
-  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 &&
-         (i.raw.modrm.mod == 1 || i.raw.modrm.mod == 2) && i.raw.modrm.rm == kFrame &&
-         i.mnemonic != ZYDIS_MNEMONIC_LEA && i.mnemonic != ZYDIS_MNEMONIC_NOP;
+  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && (i.raw.modrm.mod == 1 || i.raw.modrm.mod == 2) &&
+         i.raw.modrm.rm == kFrame && i.mnemonic != ZYDIS_MNEMONIC_LEA && i.mnemonic != ZYDIS_MNEMONIC_NOP;
 }
 
 bool is_rip_relative(const ZydisDecodedInstruction& i) {

@@ -50,8 +50,7 @@ bool Room::settle(Function& function) {
   // Stubs may come to be behind these.
   for (std::size_t n = 0; n < function.stubs.size(); ++n) {
     if (settle(function.stubs[n].jump) || spare.settle(n)) continue;
-    function.left_out =
-        function.stubs[n].what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
+    function.left_out = function.stubs[n].what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
     return false;
   }
   return true;

@@ -3,7 +3,8 @@
 //
 // The instructions over which a jump is written are executed in its stub, all of them. They can be more than the jump
 // covers: then nothing executes the bytes behind it any more, and other jumps may stand there. So an entry's stub takes
-// more instructions from behind, an exit's from before; or some outside of any loop go to a stub that does nothing else.
+// more instructions from behind, an exit's from before; or some outside of any loop go to a stub that does nothing
+// else.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -195,18 +195,18 @@ int DebugFiles::ask_servers(std::string_view build_id, const Wanted& wanted, std
 }
 
 std::string DebugFiles::how_to_get_it() const {
-  std::string text;
-  if (!link_.empty()) text += "its debug file " + link_;
-  if (!build_id_.empty()) text += (text.empty() ? "its debug file, build-id " : ", build-id ") + hex(build_id_) + ",";
-  text += text.empty() ? "its debug file was not found" : " was not found";
-  if (!link_.empty()) text += " beside it";
-  text += link_.empty() ? " in " : ", in ";
+  std::string text = "its debug file";
+  if (!build_id_.empty())
+    text += " (build-id " + hex(build_id_) + ")";
+  else if (!link_.empty())
+    text += " " + link_;
+  text += link_.empty() ? " is not in " : " is neither beside it nor in ";
   const std::vector<fs::path> all = directories();
   for (std::size_t i = 0; i < all.size(); ++i) text += (i == 0 ? "" : ", ") + all[i].string();
   if (!refused_.empty()) text += "; " + refused_;
   text += server_said_.empty() ? "" : "; " + server_said_;
-  text += ". Install its -dbgsym or -dbg package, or say where it is with --debug-dir";
-  if (search_.servers == nullptr) text += ", or set DEBUGINFOD_URLS to a server that has it";
+  text += ". Install its -dbgsym package, or use --debug-dir";
+  if (search_.servers == nullptr) text += " or DEBUGINFOD_URLS";
   return text;
 }
 

@@ -77,7 +77,7 @@ class ModuleResolver {
                       std::size_t nameless, std::size_t fileless) {
     const std::string& apart = table.debug_missing();
     if (nameless != 0) {
-      report("functions of " + module_.path + " have no symbol, and are shown as " + file_name + "+0x...; " +
+      report("functions of " + module_.path + " without a symbol are shown as " + file_name + "+0x...; " +
                  (apart.empty() ? "keep the symbol table (do not strip it), or install its debug file" : apart),
              nameless);
     } else if (fileless != 0 && !table.has_debug_info()) {
