@@ -207,7 +207,10 @@ std::string closest(std::string_view word, const std::vector<std::string>& known
   if (word.size() > kLongest) return "";
   const std::string typed = in_small_letters(word);
   std::string best;
-  std::size_t least = std::min<std::size_t>(word.size() / 3 + 1, 4);
+  // Options are short and many: one of three letters is near to most.
+  const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+  const std::size_t letters = word.size() - dashes;
+  std::size_t least = std::min<std::size_t>(dashes != 0 ? std::max<std::size_t>(letters / 3, 1) : letters / 3 + 1, 4);
   for (const std::string& name : known) {
     if (name.size() > kLongest) continue;
     const std::string other = in_small_letters(name);

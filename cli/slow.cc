@@ -51,7 +51,8 @@ as long as a tenth of the first excess. Calls inside a listed one are
 not listed again: the third line leads down to where the time went. Of calls of
 one function whose time went to the same callee the slowest is shown.
 What it waited for is known where the trace has thread states
-(karst run --sched), and who ended a wait where ftrace recorded it.
+(karst run --sched), and who ended a wait where tracepoints are permitted, as
+to root.
 
 What such calls were given and returned is told where that is noted (karst run
 --args --returns).

@@ -196,10 +196,10 @@ int DebugFiles::ask_servers(std::string_view build_id, const Wanted& wanted, std
 
 std::string DebugFiles::how_to_get_it() const {
   std::string text = "its debug file";
-  if (!build_id_.empty())
-    text += " (build-id " + hex(build_id_) + ")";
-  else if (!link_.empty())
-    text += " " + link_;
+  // Debian's are called like the end of the build-id.
+  const std::string id = hex(build_id_);
+  if (!link_.empty() && id.find(link_.substr(0, link_.find('.'))) == std::string::npos) text += " " + link_;
+  if (!build_id_.empty()) text += " (build-id " + id + ")";
   text += link_.empty() ? " is not in " : " is neither beside it nor in ";
   const std::vector<fs::path> all = directories();
   for (std::size_t i = 0; i < all.size(); ++i) text += (i == 0 ? "" : ", ") + all[i].string();
