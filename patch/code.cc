@@ -3,6 +3,7 @@
 #include <Zydis/Decoder.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "symbols/sandbox_helper.h"
 
@@ -106,6 +107,7 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
   entered_ = none_;
   cold_ = none_;
   has_table_.resize(frames.all().size());
+  has_labels_.resize(frames.all().size());
   is_called_inside_.resize(frames.all().size());
 }
 
@@ -254,7 +256,24 @@ void Code::gather_tables() {
   for (const std::uint64_t address : image_->code_pointers())
     if (const auto f = frames_->find(address);
         f && frames_->all()[*f].code.begin != address && !is_within_instruction(address))
-      has_table_[*f] = true;
+      has_table_[*f] = has_labels_[*f] = true;
+}
+
+// Some entries may be none, and a table's address may be one before its beginning.
+std::optional<bool> Code::leads_into(std::size_t frame, std::uint64_t table) const {
+  constexpr std::uint64_t kLooked = 512;
+  const Range own = frames_->all()[frame].code;
+  std::optional<bool> into;
+  for (std::uint64_t n = 0; n < kLooked; ++n) {
+    const auto bytes = image_->from(table + n * sizeof(std::uint64_t));
+    std::uint64_t to = 0;
+    if (bytes.size() < sizeof to) break;
+    std::memcpy(&to, bytes.data(), sizeof to);
+    if (!image_->is_code(to)) continue;
+    if (own.contains(to) && to != own.begin) return true;
+    into = false;
+  }
+  return into;
 }
 
 std::size_t Code::padding(std::uint64_t address, std::size_t limit) const {

@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -96,8 +97,12 @@ class Code {
   bool has_target(std::uint64_t begin, std::uint64_t end) const { return targets_.has_one(begin, end); }
   /// Something may call it, or has its address in data: a function begins there, or code that is entered likewise.
   bool is_entered(std::uint64_t address) const { return entered_.has(address); }
+  /// Whether addresses of 8 bytes that lie in the file from `table` on lead into the frame. None: none is one of code.
+  std::optional<bool> leads_into(std::size_t frame, std::uint64_t table) const;
   /// The frame has tables of addresses within itself, for jumps.
   bool has_table(std::size_t frame) const { return has_table_[frame]; }
+  /// Addresses in data lead into the frame's middle: tables of 8 bytes an entry, for jumps.
+  bool has_labels(std::size_t frame) const { return has_labels_[frame]; }
   /// Something calls an address within the frame that is not its beginning.
   bool is_called_inside(std::size_t frame) const { return is_called_inside_[frame]; }
   /// Bytes of padding from `address` on that nothing goes to; `limit` at most. Also between frames.
@@ -128,6 +133,7 @@ class Code {
   AddressSet entered_;
   AddressSet cold_;
   std::vector<bool> has_table_;
+  std::vector<bool> has_labels_;
   std::vector<bool> is_called_inside_;
 };
 

@@ -98,8 +98,13 @@ Flow::Source Flow::source(std::size_t f, std::size_t n) const {
   };
   if (!decode(instructions[n])) return Source::kUnknown;
   if ((in.attributes & ZYDIS_ATTRIB_HAS_NOTRACK) != 0) return Source::kTable;
-  const auto of_memory = [](const ZydisDecodedOperand& o) {
-    return o.mem.index == ZYDIS_REGISTER_NONE ? Source::kPointer : Source::kTable;
+  const auto of_memory = [&](const ZydisDecodedOperand& o) {
+    if (o.mem.index == ZYDIS_REGISTER_NONE) return Source::kPointer;
+    // Whole addresses: of functions, if none leads into this one; or if the table says so, where its place is known.
+    if (!code_.has_labels(f)) return Source::kPointer;
+    const bool is_known = o.mem.base == ZYDIS_REGISTER_NONE && o.mem.disp.has_displacement != ZYAN_FALSE;
+    const auto table = static_cast<std::uint64_t>(o.mem.disp.value);
+    return is_known && code_.leads_into(f, table) == false ? Source::kPointer : Source::kTable;
   };
   if (operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY) return of_memory(operands[0]);
   if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kUnknown;

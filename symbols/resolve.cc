@@ -139,6 +139,7 @@ class ModuleResolver {
 void name_generated(const reader::Process& process, const std::vector<reader::Function*>& functions,
                     const ResolveOptions& options, ResolveResult& result) {
   std::vector<std::uint64_t> addresses;
+  addresses.reserve(functions.size());
   for (const reader::Function* function : functions) addresses.push_back(function->address);
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());

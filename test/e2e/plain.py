@@ -119,6 +119,18 @@ class Stock(TortureTest):
                                 compiler="g++")
                 self.same(commands=[(program,)], least=1)
 
+    def test_tail_calls_by_a_table_of_functions(self):
+        for flags in (("-fPIE", "-pie"), ("-fno-pie", "-no-pie")):
+            with self.subTest(flags=flags):
+                program = build(f"plain.tails_by_table{flags[-1]}", "plain/tails_by_table.c", "-O2", *flags, compiler="gcc")
+                run = self.run_traced(program, options=WHOLE)
+                self.assert_whole(run.trace)
+                if "make" not in left_alone(program):
+                    made = run.trace.counts["make"], run.trace.info["tail_calls"]
+                    self.assertEqual(made, (800, 300))
+                if flags[-1] == "-no-pie":
+                    self.assertNotIn("make", left_alone(program))
+
     def same(self, *options, commands=COMMANDS, least=30):
         page = str(Path(os.environ["KARST_SOURCE_ROOT"]) / "README.md")
         tried = 0
