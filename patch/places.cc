@@ -143,7 +143,8 @@ class Finder {
       stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
       if (stub.leaves && frames_.depth(at + size) != kCalledDepth) return LeftOut::kSharedCode;
       if (!stub.leaves && (is_jump_out || !flow_.may_move(owner, i))) {
-        if (i.kind == Kind::kCall) return redirect(function, at, at + size, i);
+        const bool is_passed = std::none_of(stub.moved.begin(), stub.moved.end(), is_jump);
+        if (i.kind == Kind::kCall && is_passed) return redirect(function, at, at + size, i);
         if (size < kShortJumpSize) return LeftOut::kFixedEntry;
         break;
       }

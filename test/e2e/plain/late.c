@@ -31,6 +31,27 @@ __attribute__((noipa)) long lost(const struct pair* const* pair, long more) {
   return is->first * is->second + more;
 }
 
+/// Calls never() if the second is another one, with a jump over the call where room for the entry's jump would be.
+long maybe(const struct pair* pair, long second);
+__attribute__((noipa)) void never(void) { abort(); }
+__attribute__((noipa)) long second_of(const struct pair* pair, long second) { return pair->second * 2 + second; }
+asm(R"(
+        .text
+        .type   maybe, @function
+maybe:
+        .cfi_startproc
+        cmpl    8(%rdi), %esi
+        je      1f
+        pushq   %rax
+        .cfi_adjust_cfa_offset 8
+        call    never
+        popq    %rax
+        .cfi_adjust_cfa_offset -8
+1:      jmp     second_of
+        .cfi_endproc
+        .size   maybe, .-maybe
+)");
+
 static sigjmp_buf g_back;
 static long g_at = -1;
 
@@ -52,7 +73,7 @@ int main(int count, char** words) {
     pair.second = i % 3 - 1;
     const struct pair* const is = &pair;
     all = all * 3 + above(&pair, (unsigned long)i)[0] * 5 + less(&pair, 14 - i)[0] * 7 + negative(&pair, "n")[0] * 11 +
-          lost(&is, i) * 13;
+          lost(&is, i) * 13 + maybe(&pair, pair.second) * 17;
   }
   volatile long faults = 0;
   for (int i = 0; i < 3; ++i) {
