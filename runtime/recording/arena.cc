@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "arch/page.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
@@ -61,6 +62,17 @@ void note_boot(ArenaHeader& h) {
 void raise(std::uint32_t& word, std::uint32_t to) {
   for (std::uint32_t is = load(word); is < to; is = load(word))
     if (exchange_if(word, is, to)) return;
+}
+
+/// Trampolines and stubs must lie within 2 GiB of a module's code. Memory is mapped right below the lowest library, so
+/// a large arena would take all of that: it is asked for further down. 0: anywhere; the kernel may choose another
+/// place.
+std::uintptr_t place_of_mapping(std::uint64_t size) {
+  constexpr std::uint64_t kSmall = std::uint64_t{256} << 20;
+  constexpr std::uint64_t kAway = std::uint64_t{16} << 30;
+  const auto here = align_down(reinterpret_cast<std::uintptr_t>(&place_of_mapping), arch::kPage);
+  const std::uint64_t whole = align_up(size, arch::kPage);
+  return size <= kSmall || here < 2 * (kAway + whole) ? 0 : here - kAway - whole;
 }
 
 /// A control page as it is before the first request.
@@ -126,8 +138,8 @@ const char* Arena::create(const Options& options) {
   in_cores_ = options.core;
   note_boot(layout);
   if (const char* why = open_memory(layout.size)) return why;
-  const long mapped =
-      sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_.number());
+  const long mapped = sys::mmap(place_of_mapping(layout.size), layout.size, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE, descriptor_.number());
   if (sys::failed(mapped)) {
     descriptor_.close();
     return "no memory can be mapped for the trace";

@@ -119,6 +119,13 @@ class Stock(TortureTest):
                                 compiler="g++")
                 self.same(commands=[(program,)], least=1)
 
+    def test_libraries_beside_much_memory(self):
+        """What they call must be near them, and the memory for events lies where libraries end."""
+        run = self.run_traced("/usr/bin/python3", "-c", "import ctypes, ssl; print(ssl.OPENSSL_VERSION != '')",
+                              options=(*WHOLE, "--library", "*", "--memory", "5G"))
+        self.assertEqual((run.out, "untraced" in run.err, "is not traced" in run.err), ("True\n", False, False), run.err)
+        self.assertGreater(run.trace.info["calls"], 10_000)
+
     def test_tail_calls_by_a_table_of_functions(self):
         for flags in (("-fPIE", "-pie"), ("-fno-pie", "-no-pie")):
             with self.subTest(flags=flags):
