@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import HERE, KARST, TIMEOUT, TortureTest, build, main  # noqa: E402
+from torture_support import HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
 from ways_out import CORPUS, FLAGS, O2_ONLY, OPTIMISED_ONLY, STEADY, STEADY_GCC, shown, sources  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "off")
@@ -103,6 +103,9 @@ class Stock(TortureTest):
         ("uniq", "{}"), ("base64", "{}"), ("head", "-3", "{}"), ("tail", "-3", "{}"), ("wc", "{}"), ("readelf", "-a", "/bin/true"),
         ("nm", "-D", "/bin/ls"), ("objdump", "-d", "/bin/true"), ("strings", "/bin/true"), ("make", "--version"), ("cmake", "--version"),
         ("openssl", "dgst", "-sha256", "{}"), ("sqlite3", ":memory:", "select 3 * 4;"), ("gdb", "--batch", "-ex", "print 3 * 4"),
+        ("lua5.4", "-e", "t = {} for i = 1, 3000 do t[i] = tostring(i * 7919 % 1009) end table.sort(t) print(#table.concat(t)); "
+                         "c = coroutine.wrap(function() for i = 1, 99 do coroutine.yield(i) end end); print(c() + c()); "
+                         "print(pcall(error, 'x'), (('x'):rep(100):gsub('x', function(c) return c .. 'y' end)))"),
         ("ninja", "--version"), ("file", "{}"), ("curl", "--version"), ("printf", "%d", "3"), ("date", "-d@0"), ("tr", "a", "b"),
     )
 
@@ -152,6 +155,8 @@ class Stock(TortureTest):
                                         capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT)
                 self.assertEqual((traced.returncode, traced.stdout), (plain.returncode, plain.stdout), traced.stderr)
                 self.assertRegex(traced.stderr.decode(errors="replace"), r"of [\d,]+ functions? patched as it was loaded")
+                if not options:  # of all libraries the unwinder is one
+                    self.assertEqual(Trace(trace).problems, [])
                 tried += 1
         self.assertGreaterEqual(tried, least)
 
