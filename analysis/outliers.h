@@ -8,9 +8,8 @@
 //          usually takes longer than the outlier's function does not belong to its usual calls: all of it is excess
 // cause    the function that the path ends in: a function may be slow for several
 //
-// rare     a function of fewer calls has no usual time, so none of them is an outlier. How long its longest is by
-// itself,
-//          without its callees, is known. What threads begin with (main) does not count: it is long as they are
+// rare     a function of fewer calls has no usual time, so none of them is an outlier. How long its longest is without
+//          its callees is known. What threads begin with (main) does not count: it is as long as they are
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -134,8 +134,9 @@ class SlowPrinter {
     const analysis::Outlier& longest = function.longest;
     const std::string rest = fmt::format(" {}", time(longest.excess()));
     const std::string full = name(*longest.call.thread, longest.function);
-    screen_.output().append("    " + screen_.paint(Style::kName, width_ == 0 ? full : fit_name(full, width_ - 24)) +
-                            rest + "\n");
+    screen_.output().append(
+        "    " + screen_.paint(Style::kName, width_ == 0 ? full : fit_name(full, width_ > 34 ? width_ - 24 : 10)) +
+        rest + "\n");
     print_place(longest, function.calls > 1 ? fmt::format("; {} in all", plural(function.calls, "call")) : "");
     if (const analysis::Wait* wait = own_wait_of(longest); wait != nullptr)
       line(fmt::format("      {} {}", time(wait->length()), words(*wait)));
