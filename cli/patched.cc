@@ -84,7 +84,7 @@ std::string no_library_words(const collect::LibraryChoice& library, const std::s
 
 }  // namespace
 
-void say_what_was_patched(const std::vector<Module>& modules, const std::string& when) {
+bool say_what_was_patched(const std::vector<Module>& modules, const std::string& when) {
   constexpr std::size_t kMost = 4;
   std::size_t said = 0;
   std::size_t more = 0;
@@ -96,6 +96,7 @@ void say_what_was_patched(const std::vector<Module>& modules, const std::string&
       fail({printable(plain_words(module, when))});
   }
   if (more != 0) fail({"so were " + plural(more, "other file")});
+  return said != 0;
 }
 
 void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std::vector<Module>& modules) {

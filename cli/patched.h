@@ -8,8 +8,8 @@
 
 namespace karst::cli {
 
-/// In a line for each of the first modules. `when`: "as it was loaded".
-void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
+/// In a line for each of the first modules. `when`: "as it was loaded". False: there is none to tell of.
+bool say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
 
 /// Which of the probes that --probes means are recorded; of those that mean none, which there are.
 void say_which_probes(const std::vector<patch::ProbeChoice>& choices,

@@ -177,6 +177,7 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
   if (!run.reached && program.has_sleds)
     return fmt::format("{} did not load the tracing runtime (LD_PRELOAD was not honoured), so there is no {}", name,
                        what);
+  if (say_what_was_patched(run.plain, "as it was loaded")) return fmt::format("there is no {}.\n{}", what, kHowToBuild);
   return fmt::format(
       "{} was not built for tracing, nor was a library or program that it loaded, so there is no {}.\n{}", name, what,
       kHowToBuild);

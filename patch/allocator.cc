@@ -151,7 +151,9 @@ std::string look_for(int descriptor, AllocatorCode& found) {
   if (!image) return image.error().message;
   const auto frames = Frames::read(*image);
   if (!frames) return frames.error().message;
-  const Code code = Code::decode(*image, *frames);
+  const auto decoded = Code::decode(*image, *frames);
+  if (!decoded) return decoded.error().message;
+  const Code& code = *decoded;
   const Ways ways(*image, *frames, code);
   if (!ways.has_entries()) return {};
   const auto allocator = ways.allocator(found);

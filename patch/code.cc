@@ -11,6 +11,14 @@ namespace karst::patch {
 namespace {
 
 constexpr std::uint32_t kMostEntries = 1U << 16;  // of a table of jumps
+constexpr std::uint64_t kMostCode = 1U << 30;     // bytes, each of which has a bit in each set of addresses
+
+/// All of its segments of code; it has some if it has frames.
+Range extent(const ElfImage& image) {
+  Range all = image.code().front();
+  for (const Range& r : image.code()) all = {std::min(all.begin, r.begin), std::max(all.end, r.end)};
+  return all;
+}
 
 /// Instructions that a compiler's function may have and that must not be executed elsewhere.
 bool stays(const ZydisDecodedInstruction& i) {
@@ -94,15 +102,8 @@ bool is_rip_relative(const ZydisDecodedInstruction& i) {
 }  // namespace
 
 Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames_(&frames) {
-  std::uint64_t high = 0;
-  std::uint64_t low = ~std::uint64_t{0};
-  for (const Range& r : image.code()) {
-    low = std::min(low, r.begin);
-    high = std::max(high, r.end);
-  }
-  // The caller's image has frames, so it has code; segments far apart would cost memory for nothing.
-  constexpr std::uint64_t kMostCode = std::uint64_t{1} << 31;
-  none_ = AddressSet(low, high > low ? std::min(high - low, kMostCode) : 0);
+  const Range all = extent(image);
+  none_ = AddressSet(all.begin, all.end - all.begin);
   targets_ = none_;
   entered_ = none_;
   cold_ = none_;
@@ -111,7 +112,9 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
   is_called_inside_.resize(frames.all().size());
 }
 
-Code Code::decode(const ElfImage& image, const Frames& frames) {
+Result<Code> Code::decode(const ElfImage& image, const Frames& frames) {
+  const Range all = extent(image);
+  if (all.end - all.begin > kMostCode) return Error{"its code lies more than 1 GiB apart"};
   Code code(image, frames);
   std::uint64_t bytes = 0;
   for (const Frame& frame : frames.all()) bytes += frame.code.end - frame.code.begin;
@@ -122,23 +125,42 @@ Code Code::decode(const ElfImage& image, const Frames& frames) {
   lower.end = upper.begin = middle;
   upper.end = frames.all().size();
   symbols::side_by_side([&] { code.decode_part(code.parts_[0]); }, [&] { code.decode_part(code.parts_[1]); });
-  code.gather_targets();
-  code.gather_tables();
+  // A number within the code of one part may be in that of the other.
+  symbols::side_by_side([&] { code.gather_from(code.parts_[0]); }, [&] { code.gather_from(code.parts_[1]); });
+  for (Part& part : code.parts_) {
+    code.targets_.add(part.targets);
+    code.entered_.add(part.entered);
+    for (const std::size_t frame : part.called_inside) code.is_called_inside_[frame] = true;
+    part.targets = part.entered = AddressSet();
+  }
+  code.gather_from_data();
   return code;
 }
 
 void Code::decode_part(Part& part) const {
   part.first.reserve(part.end - part.begin + 1);
+  if (part.begin != part.end) {
+    const std::uint64_t low = frames_->all()[part.begin].code.begin;
+    const std::uint64_t high = frames_->all()[part.end - 1].code.end;
+    part.within = AddressSet(low, high - low);
+  }
   // What is not used costs no memory.
   constexpr std::uint64_t kFewBytes = 3;  // of an instruction, at an average
   std::uint64_t bytes = 0;
   for (std::size_t i = part.begin; i < part.end; ++i) {
     const Range range = frames_->all()[i].code;
-    bytes += std::min(range.end - range.begin, none_.size());
+    bytes += range.end - range.begin;
   }
-  part.instructions.reserve(std::min(bytes, none_.size()) / kFewBytes);
+  part.instructions.reserve(bytes / kFewBytes);
   for (std::size_t i = part.begin; i < part.end; ++i) decode_frame(part, i);
   part.first.push_back(part.instructions.size());
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    const std::uint64_t begin = frames_->all()[i].code.begin;
+    for (std::size_t n = part.first[i - part.begin]; n < part.first[i - part.begin + 1]; ++n) {
+      const Instruction& in = part.instructions[n];
+      part.within.add(begin + in.offset + 1, begin + in.offset + in.size);
+    }
+  }
 }
 
 void Code::decode_frame(Part& part, std::size_t frame) const {
@@ -184,50 +206,33 @@ std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) co
   return bytes.size() < size ? std::span<const std::byte>() : bytes.first(size);
 }
 
-/// What leads there is no address: a number that looks like one.
-bool Code::is_within_instruction(std::uint64_t address) const {
-  const auto f = frames_->find(address);
-  if (!f || of(*f).empty()) return false;
-  const std::uint64_t offset = address - frames_->all()[*f].code.begin;
-  const auto all = of(*f);
-  const auto next = std::upper_bound(all.begin(), all.end(), offset,
-                                     [](std::uint64_t o, const Instruction& i) { return o < i.offset; });
-  return std::prev(next)->offset != offset;
-}
-
-void Code::gather_targets() {
-  const auto add_number = [this](std::uint64_t number) {
-    if (!image_->is_code(number) || is_within_instruction(number)) return;
-    targets_.add(number);
-    entered_.add(number);
-  };
-  for (const std::uint64_t address : image_->code_pointers()) add_number(address);
-  for (const std::uint64_t address : image_->cold_symbols()) cold_.add(address);
-  for (const std::uint64_t address : image_->code_symbols()) {
-    targets_.add(address);
-    if (!is_cold(address)) entered_.add(address);
-  }
-  for (std::size_t f = 0; f < frames_->all().size(); ++f) {
+void Code::gather_from(Part& part) {
+  part.targets = part.entered = none_;
+  for (std::size_t f = part.begin; f < part.end; ++f) {
     const Frame& frame = frames_->all()[f];
-    targets_.add(frame.code.begin);
+    part.targets.add(frame.code.begin);
     if (const auto pads = frames_->landing_pads(frame))
-      for (const std::uint64_t pad : *pads) targets_.add(pad);
+      for (const std::uint64_t pad : *pads) part.targets.add(pad);
+    const auto code = image_->from(frame.code.begin);
     for (const Instruction& i : of(f)) {
-      if (i.target != 0) targets_.add(i.target);
-      if (i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere)
-        targets_.add(frame.code.begin + i.offset + i.size);  // where it returns to
+      if (i.target != 0) part.targets.add(i.target);
+      if (is_call(i)) part.targets.add(frame.code.begin + i.offset + i.size);  // where it returns to
       if (i.kind == Kind::kCall) {
-        entered_.add(i.target);
+        part.entered.add(i.target);
         const auto called = frames_->find(i.target);
-        if (called && frames_->all()[*called].code.begin != i.target) is_called_inside_[*called] = true;
+        if (called && frames_->all()[*called].code.begin != i.target) part.called_inside.push_back(*called);
       }
-      if (i.kind == Kind::kRelative) entered_.add(i.target);  // its address is taken
+      if (i.kind == Kind::kRelative) {
+        part.entered.add(i.target);  // its address is taken
+        if (!image_->is_code(i.target)) gather_table(part, f, i.target);
+      }
       // A program at a fixed address may have any address as a number in an instruction.
-      const auto bytes = image_->from(frame.code.begin + i.offset);
       if (image_->is_fixed() && i.size >= 5) {
         std::uint32_t number = 0;
-        for (unsigned b = 0; b < 4; ++b) number |= static_cast<std::uint32_t>(bytes[i.size - 4U + b]) << (8 * b);
-        add_number(number);
+        std::memcpy(&number, code.data() + i.offset + i.size - sizeof number, sizeof number);
+        if (!image_->is_code(number) || is_within_instruction(number)) continue;
+        part.targets.add(number);
+        part.entered.add(number);
       }
     }
   }
@@ -235,28 +240,34 @@ void Code::gather_targets() {
 
 // Compilers' jumps by tables: entries of 4 bytes, distances from the table's own address, which an instruction names.
 // Tables of whole addresses are among the pointers in data.
-void Code::gather_tables() {
-  for (std::size_t f = 0; f < frames_->all().size(); ++f) {
-    const Range own = frames_->all()[f].code;
-    for (const Instruction& i : of(f)) {
-      if (i.kind != Kind::kRelative || image_->is_code(i.target)) continue;
-      std::uint32_t inside = 0;
-      for (std::uint32_t n = 0; n < kMostEntries; ++n) {
-        const auto distance = image_->number(i.target + std::uint64_t{4} * n, 4);
-        if (!distance) break;
-        const std::uint64_t to = i.target + static_cast<std::uint64_t>(*distance);
-        if (!image_->is_code(to)) break;
-        targets_.add(to);
-        inside += own.contains(to) ? 1 : 0;
-      }
-      if (inside >= 2) has_table_[f] = true;
-    }
+void Code::gather_table(Part& part, std::size_t frame, std::uint64_t table) {
+  const Range own = frames_->all()[frame].code;
+  std::uint32_t inside = 0;
+  for (std::uint32_t n = 0; n < kMostEntries; ++n) {
+    const auto distance = image_->number(table + std::uint64_t{4} * n, 4);
+    if (!distance) break;
+    const std::uint64_t to = table + static_cast<std::uint64_t>(*distance);
+    if (!image_->is_code(to)) break;
+    part.targets.add(to);
+    inside += own.contains(to) ? 1 : 0;
   }
-  // Pointers into the middle of a frame: tables of labels.
-  for (const std::uint64_t address : image_->code_pointers())
-    if (const auto f = frames_->find(address);
-        f && frames_->all()[*f].code.begin != address && !is_within_instruction(address))
-      has_table_[*f] = has_labels_[*f] = true;
+  if (inside >= 2) has_table_[frame] = 1;
+}
+
+void Code::gather_from_data() {
+  for (const std::uint64_t address : image_->code_pointers()) {
+    if (is_within_instruction(address)) continue;
+    targets_.add(address);
+    entered_.add(address);
+    // Pointers into the middle of a frame: tables of labels.
+    const auto f = frames_->find(address);
+    if (f && frames_->all()[*f].code.begin != address) has_table_[*f] = has_labels_[*f] = true;
+  }
+  for (const std::uint64_t address : image_->cold_symbols()) cold_.add(address);
+  for (const std::uint64_t address : image_->code_symbols()) {
+    targets_.add(address);
+    if (!is_cold(address)) entered_.add(address);
+  }
 }
 
 // Some entries may be none, and a table's address may be one before its beginning.
@@ -285,6 +296,7 @@ std::size_t Code::padding(std::uint64_t address, std::size_t limit) const {
   std::size_t size = 0;
   while (size < limit) {
     const std::uint64_t at = address + size;
+    if (is_target(at)) break;
     const auto bytes = image_->from(at);
     ZydisDecodedInstruction i;
     if (bytes.empty() ||

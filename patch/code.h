@@ -3,6 +3,7 @@
 // Instructions are those of the frames (frames.h), decoded one after the other by Zydis. Places that control may come
 // to are gathered generously: one that is none costs a patch, one that is missed would break a program.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -46,36 +47,64 @@ struct Instruction {
 };
 static_assert(sizeof(Instruction) == 16);
 
+inline bool is_jump(const Instruction& i) {
+  return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
+}
+inline bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
+
 /// A set of addresses of code.
 class AddressSet {
  public:
   AddressSet() = default;
-  AddressSet(std::uint64_t low, std::uint64_t size) : low_(low), bits_(size) {}
+  AddressSet(std::uint64_t low, std::uint64_t size) : low_(low), size_(size), words_((size + kBits - 1) / kBits) {}
   void add(std::uint64_t address) { add(address, address + 1); }
   /// [begin, end), as far as it lies in the code.
   void add(std::uint64_t begin, std::uint64_t end) {
-    for (; begin < end; ++begin)
-      if (begin - low_ < bits_.size()) bits_[begin - low_] = true;
+    for_words(begin, end, [this](std::size_t word, std::uint64_t bits) {
+      words_[word] |= bits;
+      return true;
+    });
+  }
+  /// All of another set, which is of the same code.
+  void add(const AddressSet& others) {
+    for (std::size_t word = 0; word < words_.size(); ++word) words_[word] |= others.words_[word];
   }
   /// Bytes of the code that it is of.
-  std::uint64_t size() const { return bits_.size(); }
-  bool has(std::uint64_t address) const { return address - low_ < bits_.size() && bits_[address - low_]; }
+  std::uint64_t size() const { return size_; }
+  bool has(std::uint64_t address) const {
+    const std::uint64_t n = address - low_;
+    return n < size_ && (words_[n / kBits] >> n % kBits & 1) != 0;
+  }
   /// True if it has one of [begin, end).
   bool has_one(std::uint64_t begin, std::uint64_t end) const {
-    for (; begin < end; ++begin)
-      if (has(begin)) return true;
-    return false;
+    return !for_words(begin, end, [this](std::size_t word, std::uint64_t bits) { return (words_[word] & bits) == 0; });
   }
 
  private:
+  static constexpr std::uint64_t kBits = 64;
+
+  /// visit(word, its bits that lie in [begin, end)) until one says false, which is returned.
+  template <typename Visit>
+  bool for_words(std::uint64_t begin, std::uint64_t end, Visit visit) const {
+    const std::uint64_t last = end < low_ ? 0 : std::min(end - low_, size_);
+    for (std::uint64_t n = begin < low_ ? 0 : begin - low_; n < last;) {
+      const std::uint64_t next = std::min(last, (n / kBits + 1) * kBits);
+      const std::uint64_t bits = ~std::uint64_t{0} >> (kBits - (next - n)) << n % kBits;
+      if (!visit(n / kBits, bits)) return false;
+      n = next;
+    }
+    return true;
+  }
+
   std::uint64_t low_ = 0;
-  std::vector<bool> bits_;
+  std::uint64_t size_ = 0;
+  std::vector<std::uint64_t> words_;
 };
 
 class Code {
  public:
-  /// Decodes all frames. Both must outlive this.
-  static Code decode(const ElfImage& image, const Frames& frames);
+  /// Decodes all frames. Both must outlive this. Errors: code that lies so far apart that it is not looked at.
+  static Result<Code> decode(const ElfImage& image, const Frames& frames);
 
   /// A symbol says that a compiler split this part off a function.
   bool is_cold(std::uint64_t address) const { return cold_.has(address); }
@@ -91,6 +120,10 @@ class Code {
   }
   std::span<const std::byte> bytes(std::uint64_t begin, std::size_t size) const;
 
+  /// It lies within an instruction, not at its beginning. What leads there is no address: a number that looks like one.
+  bool is_within_instruction(std::uint64_t address) const {
+    return parts_[0].within.has(address) || parts_[1].within.has(address);
+  }
   /// Something may jump, call, return or point to this address.
   bool is_target(std::uint64_t address) const { return targets_.has(address); }
   /// True if one of [begin, end) is a target.
@@ -100,7 +133,7 @@ class Code {
   /// Whether addresses of 8 bytes that lie in the file from `table` on lead into the frame. None: none is one of code.
   std::optional<bool> leads_into(std::size_t frame, std::uint64_t table) const;
   /// The frame has tables of addresses within itself, for jumps.
-  bool has_table(std::size_t frame) const { return has_table_[frame]; }
+  bool has_table(std::size_t frame) const { return has_table_[frame] != 0; }
   /// Addresses in data lead into the frame's middle: tables of 8 bytes an entry, for jumps.
   bool has_labels(std::size_t frame) const { return has_labels_[frame]; }
   /// Something calls an address within the frame that is not its beginning.
@@ -115,15 +148,20 @@ class Code {
     std::size_t end = 0;
     std::vector<Instruction, pages::Allocator<Instruction>> instructions;
     std::vector<std::size_t> first;  // by frame, and one behind
+    AddressSet within;               // instructions, not at their beginnings
+    // What its instructions say.
+    AddressSet targets;
+    AddressSet entered;
+    std::vector<std::size_t> called_inside;  // frames
   };
-  static constexpr std::size_t kParts = 2;  // decoded side by side
+  static constexpr std::size_t kParts = 2;  // read side by side
 
   explicit Code(const ElfImage& image, const Frames& frames);
-  bool is_within_instruction(std::uint64_t address) const;
   void decode_part(Part& part) const;
   void decode_frame(Part& part, std::size_t frame) const;
-  void gather_targets();
-  void gather_tables();
+  void gather_from(Part& part);
+  void gather_table(Part& part, std::size_t frame, std::uint64_t table);
+  void gather_from_data();
 
   const ElfImage* image_;
   const Frames* frames_;
@@ -132,7 +170,7 @@ class Code {
   AddressSet targets_;
   AddressSet entered_;
   AddressSet cold_;
-  std::vector<bool> has_table_;
+  std::vector<std::uint8_t> has_table_;  // not bool: parts are read side by side
   std::vector<bool> has_labels_;
   std::vector<bool> is_called_inside_;
 };

@@ -116,7 +116,9 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   for (const auto& detour : detours) options.detours.push_back(detour.first);
   for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);
   if (!probes.empty() || !detours.empty()) options.taken = sleds_of(*image);
-  const Code code = Code::decode(*image, *frames);
+  const auto decoded = Code::decode(*image, *frames);
+  if (!decoded) return decoded.error().message;
+  const Code& code = *decoded;
   Places places = find_places(*frames, code, options);
   for (std::size_t i = 0; i < detours.size(); ++i) found.detours[i].left_out = places.detours[i].left_out;
   // A library that sees what is taken, and not all that is given back, would tell of leaks that are none.

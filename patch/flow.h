@@ -13,11 +13,6 @@ namespace karst::patch {
 inline constexpr std::int64_t kCalledDepth = 8;
 inline constexpr std::uint64_t kEndbr64Size = 4;
 
-inline bool is_jump(const Instruction& i) {
-  return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
-}
-inline bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
-
 /// One module's. Frames are meant by their number.
 class Flow {
  public:

@@ -99,22 +99,12 @@ LeftOut Joined::unsound(const std::vector<std::size_t>& all) const {
 bool Joined::is_whole(const std::vector<std::size_t>& all) const {
   for (const std::size_t f : all)
     for (const Instruction& i : code_.of(f))
-      if (is_jump(i) && is_inside(i.target, all) && !is_instruction(i.target)) return false;
+      if (is_jump(i) && is_inside(i.target, all) && code_.is_within_instruction(i.target)) return false;
   return true;
 }
 
 bool Joined::is_inside(std::uint64_t target, const std::vector<std::size_t>& all) const {
   return std::any_of(all.begin(), all.end(), [&](std::size_t f) { return frame(f).code.contains(target); });
-}
-
-bool Joined::is_instruction(std::uint64_t at) const {
-  const auto f = frames_.find(at);
-  if (!f) return false;
-  const auto all = code_.of(*f);
-  const auto offset = static_cast<std::uint32_t>(at - frame(*f).code.begin);
-  const auto found = std::lower_bound(all.begin(), all.end(), offset,
-                                      [](const Instruction& i, std::uint32_t o) { return i.offset < o; });
-  return found != all.end() && found->offset == offset;
 }
 
 }  // namespace karst::patch

@@ -39,7 +39,6 @@ class Joined {
   bool looks_as_linkage(std::size_t f) const;
   bool is_reached_by(std::size_t f, std::size_t part) const;
   bool is_whole(const std::vector<std::size_t>& all) const;
-  bool is_instruction(std::uint64_t at) const;
 
   const Frames& frames_;
   const Code& code_;

@@ -9,6 +9,7 @@
 #include "patch/joined.h"
 #include "patch/probe_places.h"
 #include "patch/room.h"
+#include "symbols/sandbox_helper.h"
 
 namespace karst::patch {
 namespace {
@@ -33,7 +34,10 @@ class Finder {
     ProbePlaces probes(frames_, code_, flow_, joined_, room_);
     for (const std::uint64_t address : options_.probes) found.probes.push_back(probes.look_at(address));
     auto& functions = found.functions;
-    for (const auto& [owner, parts] : joined_.functions()) functions.push_back(look_at(owner, parts));
+    const auto look_at_all = [&] {
+      for (const auto& [owner, parts] : joined_.functions()) functions.push_back(look_at(owner, parts));
+    };
+    symbols::side_by_side(look_at_all, [&] { room_.gather_padding(); });
     room_.settle_short_jumps(found);
     std::sort(functions.begin(), functions.end(),
               [](const Function& a, const Function& b) { return a.code.begin < b.code.begin; });

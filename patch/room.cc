@@ -57,7 +57,6 @@ bool Room::settle(Function& function) {
 }
 
 void Room::settle_short_jumps(Places& places) {
-  gather_padding();
   for (Detour& detour : places.detours)
     if (detour.left_out == LeftOut::kNot && !settle(detour.stub.jump)) detour.left_out = LeftOut::kNoRoomAtEntry;
   for (Probe& probe : places.probes)

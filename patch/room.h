@@ -19,6 +19,8 @@ class Room {
   void take(std::uint64_t begin, std::uint64_t end) { taken_.add(begin, end); }
   bool is_free(std::uint64_t begin, std::uint64_t end) const { return !taken_.has_one(begin, end); }
 
+  /// May go on beside take() and is_free().
+  void gather_padding();
   /// Short jumps get their padding: last, as only then it is known which is left.
   void settle_short_jumps(Places& places);
 
@@ -26,7 +28,6 @@ class Room {
   bool settle(Jump& jump);
   bool settle(Function& function);
   std::optional<std::uint64_t> find_padding(const Jump& jump) const;
-  void gather_padding();
 
   const Frames& frames_;
   const Code& code_;

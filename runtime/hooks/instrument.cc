@@ -98,7 +98,7 @@ void say_if_came_unseen(std::uint64_t function) {
     if (s_said[i] == image.bias) return;
   s_said[s_count++] = image.bias;
   Message()
-      .text(image.path)
+      .text(image.name())
       .text(
           " was opened while the program ran: its calls (-finstrument-functions) are traced when a wrapper of Karst's "
           "links it");

@@ -82,6 +82,8 @@ struct ModuleImage : SledTables {
 
   bool table_is_torn = false;  ///< one of them ends before it begins
 
+  /// For messages.
+  const char* name() const { return *path != '\0' ? path : "the program"; }
   /// True if there is anything to trace in it, or was before its tables were damaged.
   bool is_instrumented() const { return gcc_units != 0 || has_clangs() || finstrument || table_is_torn; }
   bool has_clangs() const { return clang_units != 0 || xray_count != 0; }

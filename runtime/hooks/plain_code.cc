@@ -364,7 +364,7 @@ void map_plain_code() {
     if (map_stubs(p.image, p.code))
       use_stubs(p.image, p.code);
     else
-      Message().text(p.image.path).text(" is not traced: there is no memory for its stubs near its code");
+      Message().text(p.image.name()).text(" is not traced: ").text(kNoMemory);
   }
 }
 
@@ -440,7 +440,7 @@ void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
   const Writable code(image);
   if (!code.all()) {
     if (p.table->probes != 0)
-      Message().text(image.path).text(": its probes are not recorded, as its code may not be written to");
+      Message().text(image.name()).text(": its probes are not recorded, as its code may not be written to");
     return;
   }
   std::uint32_t missing = 0;
@@ -459,7 +459,7 @@ void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
   code.leave_out_of_core_files();
   if (missing != 0)
     Message()
-        .text(*image.path != '\0' ? image.path : "the program")
+        .text(image.name())
         .text(": probes that are not recorded, as its code is not as in its file: ")
         .number(missing);
 }

@@ -445,7 +445,7 @@ void patch_module(std::uint32_t module) {
   if (g_said_unpatchable) return;
   g_said_unpatchable = true;
   Message()
-      .text(image.path)
+      .text(image.name())
       .text(" is not traced: the system does not let its code be changed (a W^X policy, or no memory near it)");
 }
 

@@ -273,6 +273,14 @@ class Choice(TortureTest):
                               capture_output=True, text=True, timeout=TIMEOUT)
         self.assertIn("was not built for tracing", done.stderr)
 
+    def test_why_a_program_is_not_patched(self):
+        program = build("plain.sequences", "plain/sequences.c", "-O2", compiler="gcc")
+        for command in (("run", "-o", self.directory / "x.karst"), ("count",)):
+            done = subprocess.run([KARST, *command, program], capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertIn("45\n", done.stdout)
+            self.assertIn("is not patched: it has restartable sequences (rseq)", done.stderr)
+            self.assertNotIn("nor was a library", done.stderr)
+
     def test_switched_off_and_on(self):
         program = build("plain.choice", "plain/choice.cc", "-O2", compiler="g++")
         run = self.run_traced(program, options=(*WHOLE, "--off"))

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ bool with_module(int descriptor, Use use) {
   if (!image) return false;
   const auto frames = Frames::read(*image);
   if (!frames) return false;
-  use(*image, *frames, Code::decode(*image, *frames));
+  const auto code = Code::decode(*image, *frames);
+  if (!code) return false;
+  use(*image, *frames, *code);
   return true;
 }
 
@@ -250,6 +253,58 @@ TEST(Places, DamagedModulesGiveSoundTablesOrNone) {
     if (!module->image.code().empty()) expect_sound(*module);
   }
   EXPECT_GT(read, 10U);
+}
+
+TEST(Places, SetOfAddressesIsASet) {
+  constexpr std::uint64_t kLow = 0x401003;
+  constexpr std::uint64_t kSize = 300;
+  std::mt19937_64 random(20261127);
+  for (int round = 0; round < 50; ++round) {
+    AddressSet set(kLow, kSize);
+    AddressSet more(kLow, kSize);
+    std::set<std::uint64_t> naive;
+    const auto range = [&] {
+      const std::uint64_t begin = kLow - 10 + random() % (kSize + 20);
+      return Range{begin, begin + random() % 80};
+    };
+    for (int i = 0; i < 3; ++i) {
+      const Range r = range();
+      (i == 0 ? more : set).add(r.begin, r.end);
+      for (std::uint64_t at = std::max(r.begin, kLow); at < std::min(r.end, kLow + kSize); ++at) naive.insert(at);
+    }
+    set.add(more);
+    for (std::uint64_t at = kLow - 10; at < kLow + kSize + 10; ++at) ASSERT_EQ(set.has(at), naive.contains(at));
+    for (int i = 0; i < 100; ++i) {
+      const Range r = range();
+      const auto first = naive.lower_bound(r.begin);
+      ASSERT_EQ(set.has_one(r.begin, r.end), first != naive.end() && *first < r.end);
+    }
+  }
+}
+
+TEST(Places, CodeThatLiesFarApartIsRefused) {
+  const Descriptor file(open("/bin/sh", O_RDONLY | O_CLOEXEC));
+  const auto whole = ElfImage::read(file.get());
+  ASSERT_TRUE(whole);
+  std::vector<std::byte> bytes(whole->whole().begin(), whole->whole().end());
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  Elf64_Phdr last;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_type != PT_LOAD) continue;
+    last = segment;
+    at = header.e_phoff + i * sizeof segment;
+  }
+  last.p_flags |= PF_X;
+  last.p_vaddr += std::uint64_t{1} << 31;
+  std::memcpy(bytes.data() + at, &last, sizeof last);
+  const Descriptor apart = sealed_memory("apart", bytes);
+  const auto found = find_in_file(apart.get(), {}, std::nullopt);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message, "its code lies more than 1 GiB apart");
 }
 
 TEST(Places, WhatIsNoProgramIsRefused) {
