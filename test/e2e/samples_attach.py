@@ -118,8 +118,10 @@ class SamplesAttach(TortureTest):
         self.assertIsNone(child.poll(), "it goes on")
 
     def test_nothing_comes_into_the_process(self):
-        child = self.start(running())
-        karst = self.attach(child, "--no-patch", target=os.path.basename(running()))
+        # By a name that no other test's process has.
+        program = shutil.copy(running(), self.directory / f"found-by-name-{os.getpid()}")
+        child = self.start(program)
+        karst = self.attach(child, "--no-patch", target=os.path.basename(program))
         with open(f"/proc/{child.pid}/maps") as maps:
             self.assertNotIn("libkarst", maps.read())
         spent = self.work(child)
