@@ -333,10 +333,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
   if (options.coroutines == kAllCoroutines || (options.coroutines.empty() && launch.program.has_coroutines))
     launch.choice.note_coroutines();
-  if (options.fibers.empty() && !launch.program.fiber_library.empty() && !options.prefault) {
+  if (options.fibers.empty() && !launch.program.stack_switcher.empty() && !options.prefault) {
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "stacks=1";
-    fail({"stacks that the program switches have lanes of their own, as it is linked with " +
-          printable(launch.program.fiber_library) + " (--fibers=none: no lanes)"});
+    fail({"stacks that the program switches have lanes of their own, as it " +
+          printable(launch.program.stack_switcher) + " (--fibers=none: no lanes)"});
   }
   if (options.fibers == kFibersOfBoost) {
     auto library = find_library("libkarst-contexts.so.0");
@@ -507,11 +507,12 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                     "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
         .type_name("CLOCK");
     command.add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
-    command.add_flag(std::string("--fibers{") + kFibersOfBoost + "}", options->fibers,
-                     "Show fibers of Boost.Context and Boost.Fiber each in a lane of its own, if the program has "
-                     "libboost_context as a shared library and does not say itself what its fibers are; "
-                     "--fibers=stack: all stacks that the program switches to, found by the stack pointer. That is "
-                     "so for programs linked with libboost_context, libruby and their like; --fibers=none: it is not");
+    command.add_flag(
+        std::string("--fibers{") + kFibersOfBoost + "}", options->fibers,
+        "Show fibers of Boost.Context and Boost.Fiber each in a lane of its own, if the program has "
+        "libboost_context as a shared library and does not say itself what its fibers are; "
+        "--fibers=stack: all stacks that the program switches to, found by the stack pointer. That is "
+        "so for programs with Boost.Context, libco, minicoro, PHP or Ruby in them; --fibers=none: it is not");
     command.add_flag(std::string("--coroutines{") + kAllCoroutines + "}", options->coroutines,
                      "Note at each resumption of a C++20 coroutine which one it is, for 'karst flows'. That is so for "
                      "programs whose symbols have coroutines; with this also where only libraries have some; "

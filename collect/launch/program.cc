@@ -19,6 +19,8 @@
 namespace karst::collect {
 namespace {
 
+using namespace std::string_view_literals;
+
 /// An ELF file opened for reading its headers.
 class ElfFile {
  public:
@@ -122,25 +124,13 @@ Wants wants_of(const ElfFile& file) {
     const std::string_view all(static_cast<const char*>(data->d_buf), data->d_size);
     for (const std::uint64_t name : names)
       if (name < all.size()) wants.libraries.emplace_back(all.substr(name, all.find('\0', name) - name));
-    wants.notes = wants.notes || all.find(std::string_view("\0karst_api_", 11)) != std::string_view::npos;
+    wants.notes = wants.notes || all.find("\0karst_api_"sv) != std::string_view::npos;
   });
   return wants;
 }
 
-/// Those that switch stacks without a word to anybody.
-constexpr std::string_view kFiberLibraries[] = {"libboost_context.so", "libboost_coroutine.so", "libboost_fiber.so",
-                                                "libco.so", "libruby"};
-
-std::string fiber_library(const Wants& wants) {
-  for (const std::string& library : wants.libraries)
-    for (const std::string_view known : kFiberLibraries)
-      if (library.starts_with(known)) return library;
-  return {};
-}
-
-/// Whether a symbol is called as compilers call what goes on with a coroutine.
-bool has_coroutines(const ElfFile& file) {
-  using namespace std::string_view_literals;
+/// A table of symbols' names has one of these, each with the zeros around it that are to be there.
+std::string_view find_name(const ElfFile& file, std::initializer_list<std::string_view> names) {
   for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
        section = elf_nextscn(file.get(), section)) {
     GElf_Shdr header;
@@ -148,11 +138,28 @@ bool has_coroutines(const ElfFile& file) {
     const Elf_Data* data = elf_getdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr) continue;
     const std::string_view texts(static_cast<const char*>(data->d_buf), data->d_size);
-    if (texts.find(".actor\0"sv) != std::string_view::npos || texts.find(".resume\0"sv) != std::string_view::npos)
-      return true;
+    for (const std::string_view name : names)
+      if (texts.find(name) != std::string_view::npos) return name;
   }
-  return false;
+  return {};
 }
+
+/// What switches stacks without a word to anybody: libraries, and functions that programs have in themselves.
+std::string stack_switcher(const Wants& wants, const ElfFile& file) {
+  constexpr std::string_view kLibraries[] = {"libboost_context.so", "libboost_coroutine.so", "libboost_fiber.so",
+                                             "libco.so", "libruby"};
+  for (const std::string& library : wants.libraries)
+    for (const std::string_view known : kLibraries)
+      if (library.starts_with(known)) return "is linked with " + library;
+  // Boost.Context's, which PHP has, too, libco's and minicoro's.
+  std::string_view name = find_name(file, {"\0jump_fcontext\0"sv, "\0co_switch\0"sv, "\0_mco_switch\0"sv});
+  if (name.empty()) return {};
+  name = name.substr(1, name.size() - 2);
+  return "has the function " + std::string(name);
+}
+
+/// Whether a symbol is called as compilers call what goes on with a coroutine.
+bool has_coroutines(const ElfFile& file) { return !find_name(file, {".actor\0"sv, ".resume\0"sv}).empty(); }
 
 Program describe(std::filesystem::path path) {
   Program program;
@@ -164,7 +171,7 @@ Program describe(std::filesystem::path path) {
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
     program.is_static = is_static(file);
     const Wants wants = wants_of(file);
-    program.fiber_library = fiber_library(wants);
+    program.stack_switcher = stack_switcher(wants, file);
     program.has_notes = wants.notes;
     program.has_coroutines = has_coroutines(file);
   }

@@ -17,7 +17,7 @@ struct Program {
   std::string interpreter;      ///< of a script: the program behind #!
   bool has_notes = false;       ///< it says notes of its own (karst/karst.h)
   bool has_coroutines = false;  ///< C++20's, as its symbols say
-  std::string fiber_library;    ///< the first one that it is linked with and that switches stacks; empty: none known
+  std::string stack_switcher;   ///< why it is known to switch stacks: "is linked with libco.so"; empty: it is not
 };
 
 /// Looks `name` up, in PATH when it has no slash. None when there is no such file.

@@ -417,6 +417,7 @@ class ByTheStackPointer(TortureTest):
 
 
 BOOST = ("-lboost_fiber", "-lboost_context")
+STATIC_BOOST = ("-Wl,-Bstatic", "-lboost_fiber", "-lboost_context", "-Wl,-Bdynamic")
 STEPS = ("--functions", "::step<", "--fibers")
 
 
@@ -462,8 +463,7 @@ class OfBoost(TortureTest):
         self.check(self.run_traced(host, library, "context", options=STEPS).trace)
 
     def test_by_the_stack_pointer(self):
-        static = ("-Wl,-Bstatic", "-lboost_fiber", "-lboost_context", "-Wl,-Bdynamic")
-        for name, libraries in (("", BOOST), ("_static", static)):
+        for name, libraries in (("", BOOST), ("_static", STATIC_BOOST)):
             program = build("fibers_boost_stack" + name, "fibers/boost.cc", "-O1", "-pthread", *INCLUDE, *libraries)
             for kind in ("context", "fiber"):
                 with self.subTest(libraries=libraries, kind=kind):
@@ -486,7 +486,12 @@ class OfBoost(TortureTest):
         self.assert_whole(run.trace)
         self.assertGreater(len([t for t in run.trace.threads if t["fiber"]]), 1)
         host = build("fibers_contexts", "fibers/contexts.c", "-O1", *INCLUDE, compiler="karst-gcc")
-        self.assertNotIn("linked with", self.run_traced(host).err)
+        self.assertNotIn("of their own", self.run_traced(host).err)
+        static = build("fibers_boost_stack_static", "fibers/boost.cc", "-O1", "-pthread", *INCLUDE, *STATIC_BOOST)
+        run = self.run_traced(static, "fiber")
+        self.assertIn("it has the function jump_fcontext (--fibers=none", run.err)
+        self.assert_whole(run.trace)
+        self.assertGreater(len([t for t in run.trace.threads if t["fiber"]]), 1)
 
     def test_a_program_without_boost_does_not_mind(self):
         host = build("fibers_contexts", "fibers/contexts.c", "-O1", *INCLUDE, compiler="karst-gcc")
