@@ -23,11 +23,14 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kDeepestStack = 16 << 20;        // bytes that are looked through
-constexpr std::chrono::microseconds kChangeLasts{1000};  // with writing it; then no further function is begun
-constexpr int kMostStops = 200;                          // while they bring something forward
-constexpr int kIdleStops = 20;                           // while they do not
-constexpr useconds_t kBetweenStops = 10'000;             // microseconds
+constexpr std::uint64_t kDeepestStack = 16 << 20;  // bytes that are looked through
+// Of a stop, with writing it; then no further function is begun. Less where the threads took long to stop.
+constexpr std::chrono::microseconds kChangeLasts{1000};
+constexpr std::chrono::microseconds kLeastChange{250};
+constexpr std::chrono::microseconds kStopLasts{2500};
+constexpr int kMostStops = 200;               // while they bring something forward
+constexpr int kIdleStops = 20;                // while they do not
+constexpr useconds_t kBetweenStops = 10'000;  // microseconds
 
 /// All threads of a process, stopped until this goes.
 class Stopped {
@@ -182,19 +185,21 @@ class Patcher {
       if (!stopped.all()) return Unit{};  // one of them is in the kernel, and cannot be stopped now
       const auto places = stopped.places(memory_, mappings, begin_, end_);
       if (!places) return Unit{};
-      if (!change(*places)) return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
+      const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(*began + kStopLasts - SteadyClock::now());
+      if (!change(*places, std::clamp(rest, kLeastChange, kChangeLasts)))
+        return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
     }
     const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - *began).count();
     done_.longest_stop_ns = std::max(done_.longest_stop_ns, static_cast<std::uint64_t>(lasted));
     return Unit{};
   }
 
-  bool change(const std::vector<std::uint64_t>& places) {
+  bool change(const std::vector<std::uint64_t>& places, std::chrono::microseconds most) {
     const auto began = SteadyClock::now();
     Pages pages(memory_);
     std::vector<Change> later;
     for (std::size_t i = 0; i < left_.size(); ++i) {
-      if (SteadyClock::now() - began + write_lasts_ * pages.changed() > kChangeLasts) {
+      if (SteadyClock::now() - began + write_lasts_ * pages.changed() > most) {
         later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
                      std::make_move_iterator(left_.end()));
         break;
