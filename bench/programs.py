@@ -75,12 +75,13 @@ def own_runs(build, compilers, arguments, parse, scratch):
     plain, traced = build("plain", gcc), build("karst", karst_tool(karst_gcc))
     runs = {"not instrumented": plain_run(plain, arguments, parse, scratch),
             "karst without libkarst": plain_run(traced, arguments, parse, scratch),
-            "karst off": under_karst(traced, arguments, parse, scratch, 0, "--off"),
+            "karst off": under_karst(traced, arguments, parse, scratch, 0, "--off", "--sched", "off"),
+            "karst off, states": under_karst(traced, arguments, parse, scratch, 0, "--off"),
             "karst on": under_karst(traced, arguments, parse, scratch, LEAST_CALLS)}
     if shutil.which(clang):
         plain, traced = build("clang-plain", clang), build("karst-clang", karst_tool(karst_clang))
         runs |= {CLANG_PLAIN: plain_run(plain, arguments, parse, scratch),
-                 "karst-clang off": under_karst(traced, arguments, parse, scratch, 0, "--off")}
+                 "karst-clang off": under_karst(traced, arguments, parse, scratch, 0, "--off", "--sched", "off")}
     return runs
 
 
