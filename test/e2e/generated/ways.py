@@ -101,6 +101,9 @@ def choose(seed, asked):
     for compiler, name, what, instead in INSTEAD:
         if chosen["compiler"].startswith(compiler) and chosen[name] == what:
             chosen[name] = instead
+    # The link then copies functions into thunks, which have no sleds (limits.md, Assembly and thunks).
+    if chosen["lto"] and chosen["extra"] == "-mcmodel=large":
+        chosen["extra"] = asked.get("extra", "")
     return Way(**chosen)
 
 
