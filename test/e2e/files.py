@@ -130,6 +130,14 @@ class Files(TortureTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("was not built for tracing", done.stderr)
 
+    def test_an_allocator_that_looks_at_files_when_it_begins(self):
+        for compiler in ("g++", "karst-g++"):
+            program = build("files_own_malloc_" + compiler, "files/own_malloc.cc", "-O1", compiler=compiler)
+            for options in (ALL, ("--system", "locks,memory,files,net,time")):
+                with self.subTest(compiler=compiler, options=options):
+                    run = self.run_traced(program, options=("--min-instructions", "0", *options))
+                    self.assertEqual(run.out, "100, begun 1\n")
+
     def test_descriptors_without_a_path_have_names(self):
         run = self.run_traced(build("files_kinds", "files/kinds.cc", "-std=c++20", "-O1", compiler="g++"), options=ALL)
         self.assert_whole(run.trace)
