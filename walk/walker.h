@@ -349,11 +349,11 @@ void Walker<Self, Memory>::exit_elsewhere(std::uint32_t id, std::uint64_t ticks,
 template <typename Self, typename Memory>
 bool Walker<Self, Memory>::end_below(std::size_t at, std::uint64_t ticks, Way way) {
   if constexpr (Self::kMovesZones) {
-    if (top_ - at > kMostAbove || at <= old_) return false;
+    if (top_ - at > kMostAbove) return false;
     Open* stack = memory_.stack();
     const bool zone_ends = self().is_loose_zone(stack[at - 1].function);
     for (std::size_t i = at; i < top_; ++i)
-      if (self().is_loose_zone(stack[i].function) == zone_ends) return false;
+      if (self().is_loose_zone(stack[i].function) == zone_ends || is_cut(i)) return false;
     if (!self().move_up(stack[at].serial, stack[at - 1].serial)) return false;
     if (counting_) --self().count_of(stack[at - 1].function);
     self().ended(stack, at - 1, stack[at].begin, way);

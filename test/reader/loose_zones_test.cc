@@ -17,7 +17,7 @@ using reader::kCallComplete;
 using reader::kCallOpenEnd;
 
 // Ids 1 to 9 are functions, 11 to 15 loose zones, 16 a zone that the source has.
-Calls rebuild(const std::vector<Event>& events) {
+Calls rebuild(const std::vector<Event>& events, const std::vector<reader::Switch>& switches = {}) {
   Bytes bytes;
   auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<reader::Function> functions;
@@ -34,6 +34,7 @@ Calls rebuild(const std::vector<Event>& events) {
   }
   writer.add_functions(0, functions);
   writer.add_symbols(0, functions);
+  writer.add_switches(0, switches);
   writer.add_block(0, 0, 0, 0, events);
   EXPECT_TRUE(writer.finish().ok());
   auto trace = reader::Trace::open_memory(bytes, "t");
@@ -72,6 +73,22 @@ TEST(LooseZones, WrappersEndAndBeginWhereTheZoneDoes) {
   EXPECT_EQ(rows(calls),
             (std::vector<Row>{
                 {1, 10, 70, 0, kNone}, {2, 20, 5, 1, 0}, {11, 25, 35, 1, 0}, {3, 40, 10, 2, 2}, {4, 60, 10, 1, 0}}));
+  EXPECT_EQ(doubts(calls), 0U);
+}
+
+TEST(LooseZones, AlsoOnceFunctionsWereSwitchedOff) {
+  // Deeper in the stack than what follows.
+  const auto calls =
+      rebuild({enter(10, 1), enter(11, 5), enter(12, 9), leave(16, 5), enter(20, 2), enter(25, 11), leave(30, 2),
+               enter(40, 3), leave(50, 3), enter(60, 4), leave(65, 11), leave(70, 4), leave(80, 1)},
+              {{14, 15, 9, 1, false, 0}});
+  EXPECT_EQ(rows(calls), (std::vector<Row>{{1, 10, 70, 0, kNone},
+                                           {5, 11, 5, 1, 0},
+                                           {9, 12, 2, 2, 1, reader::kCallCut},
+                                           {2, 20, 5, 1, 0},
+                                           {11, 25, 35, 1, 0},
+                                           {3, 40, 10, 2, 4},
+                                           {4, 60, 10, 1, 0}}));
   EXPECT_EQ(doubts(calls), 0U);
 }
 
