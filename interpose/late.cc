@@ -30,6 +30,9 @@ karst::format::InterposeSwitch karst_interpose;
 namespace karst::interpose {
 namespace {
 
+/// glibc has these from 2.38 on.
+bool may_be_missing(const char* name) { return begins_with(name, "__isoc23_"); }
+
 /// One at a time; another one's work is as good as ours.
 bool g_redirecting;
 
@@ -47,14 +50,6 @@ bool redirect_all() {
 
 }  // namespace
 
-void find(const StandIn& one) {
-  const void* behind = one.behind;  // what the program has in itself is not it, but ours may have to call one
-  if (behind == nullptr)
-    behind = one.version != nullptr ? dlvsym(RTLD_NEXT, one.name, one.version) : dlsym(RTLD_NEXT, one.name);
-  using Pointer __attribute__((may_alias)) = const void*;
-  __atomic_store_n(static_cast<Pointer*>(one.found), behind, __ATOMIC_RELAXED);
-}
-
 void find_all() {
   const bool is_late = karst_interpose_switch.came_late != 0;
   uint32_t inside = 0;
@@ -65,7 +60,11 @@ void find_all() {
     if (is_late) in.behind = find_behind(in.name, in.version, in.ours(), is_inside);
     if (in.found == nullptr) continue;
     inside += is_inside;
-    find(in);
+    const void* behind = in.behind;  // what the program has in itself is not it, but ours may have to call one
+    if (behind == nullptr && (!may_be_missing(in.name) || is_defined(in.name)))
+      behind = in.version != nullptr ? dlvsym(RTLD_NEXT, in.name, in.version) : dlsym(RTLD_NEXT, in.name);
+    using Pointer __attribute__((may_alias)) = const void*;
+    __atomic_store_n(static_cast<Pointer*>(in.found), behind, __ATOMIC_RELAXED);
   }
   karst_interpose_switch.inside = inside;
 }

@@ -6,9 +6,9 @@
 //   KARST_ALSO(mmap64)                        another name of ours; nobody calls what is behind it
 //   begin_standing()                          in the library's constructor (interpose/switch.h)
 //
-// dlsym() takes no memory where it succeeds. It takes the loader's lock, which a thread may have that waits for this
-// one: hence all are found before the program begins. What a constructor that comes before ours calls is found then,
-// and nothing else: a name that libc does not have would take memory, of an allocator that may just be calling us.
+// dlsym() takes no memory where it succeeds. So it is not asked for what no module has: an allocator that just begins
+// may be the first to call us. It takes the loader's lock, which a thread may have that waits for this one: hence all
+// are found before the program begins, or as a constructor that comes before ours calls one of them.
 //
 // A library that comes late, by dlopen(), finds what the program calls, and redirects the slots (interpose/slots.h).
 #pragma once
@@ -23,23 +23,21 @@ namespace karst::interpose {
 template <typename Result, typename... Arguments>
 auto pointer_to(Result (*)(Arguments...)) -> Result (*)(Arguments...);
 
-/// What is behind one function, and of all of the library.
-__attribute__((noinline, cold, visibility("hidden"))) void find(const StandIn& one);
-__attribute__((visibility("hidden"))) void find_all();
+/// All of the library.
+__attribute__((noinline, cold, visibility("hidden"))) void find_all();
 
 #define KARST_STAND_IN_(name, version, found)                                                                  \
   constinit karst::interpose::StandIn stand_in_##name{                                                         \
       found, #name, version, []() -> const void* { return reinterpret_cast<const void*>(&::name); }, nullptr}; \
   __attribute__((section("karst_stand_ins"), used)) karst::interpose::StandIn* listed_##name = &stand_in_##name;
 
-/// g_NAME is where that function is. It begins as one that finds it, so that no call has to look: a first call may come
-/// before our constructor.
-#define KARST_BEFORE_(name, version, type)          \
-  extern karst::interpose::StandIn stand_in_##name; \
-  constinit type g_##name = [](auto... given) {     \
-    karst::interpose::find(stand_in_##name);        \
-    return g_##name(given...);                      \
-  };                                                \
+/// g_NAME is where that function is. It begins as one that finds all, so that no call has to look: a first call may
+/// come before our constructor.
+#define KARST_BEFORE_(name, version, type)      \
+  constinit type g_##name = [](auto... given) { \
+    karst::interpose::find_all();               \
+    return g_##name(given...);                  \
+  };                                            \
   KARST_STAND_IN_(name, version, &g_##name)
 #define KARST_BEFORE_AS(name, type) KARST_BEFORE_(name, nullptr, type)
 #define KARST_BEFORE(name) KARST_BEFORE_(name, nullptr, decltype(karst::interpose::pointer_to(&::name)))

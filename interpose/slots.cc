@@ -135,6 +135,14 @@ const void* find_behind(const char* name, const char* version, const void* ours,
   return has_it ? nullptr : elsewhere;
 }
 
+bool is_defined(const char* name) {
+  bool found = false;
+  for_each_module([&](const Module& module) {
+    found = found || (!begins_with(module.file_name(), "libkarst-") && module.definition(name, nullptr) != nullptr);
+  });
+  return found;
+}
+
 Redirected redirect_slots(StandIn* const* begin, StandIn* const* end) {
   const Rights rights;
   if (!rights.is_known()) return {};

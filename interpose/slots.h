@@ -30,6 +30,9 @@ bool came_late();
 /// in itself, which is counted in `inside`.
 const void* find_behind(const char* name, const char* version, const void* ours, uint32_t& inside);
 
+/// A module that is not Karst's has a function of this name. Takes no memory.
+bool is_defined(const char* name);
+
 struct Redirected {
   uint32_t slots = 0;     ///< that lead to ours now and did not before
   uint32_t left = 0;      ///< that could not be written to

@@ -125,6 +125,9 @@ class Files(TortureTest):
         run = self.run_traced(self.need("sh"), "-c", "/bin/cat text; exit 3", options=("--no-patch", *ALL), status=3)
         self.assertEqual(run.out, "a line\n")
         self.assertIn(f"{self.directory}/text", {call["file"] for call in self.calls(run)})
+        run = self.run_traced(self.need("sh"), "-c", "echo all",
+                              options=("--no-patch", "--system", "locks,memory,files,net,time"))
+        self.assertEqual(run.out, "all\n")
         done = subprocess.run([KARST, "run", "--no-patch", "--", "/bin/true"], capture_output=True, text=True,
                               timeout=TIMEOUT, cwd=self.directory)
         self.assertEqual(done.returncode, 1)
