@@ -31,17 +31,17 @@ class Writer {
 
   /// False: that is not allowed. The slot has another value than `from` then, or is as it was.
   bool change(void** slot, void* from, void* to) {
-    if (!open(address_of(slot) & ~(kPage - 1))) return false;
+    if (!open(reinterpret_cast<char*>(slot) - address_of(slot) % kPage)) return false;
     __atomic_compare_exchange_n(slot, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return true;
   }
 
  private:
-  bool open(uintptr_t page) {
+  bool open(void* page) {
     if (page == page_) return is_open_;
     close();
     page_ = page;
-    const int rights = rights_.of(page);
+    const int rights = rights_.of(address_of(page));
     is_open_ = rights >= 0 && (rights & PROT_WRITE) != 0;
     if (is_open_ || rights != PROT_READ) return is_open_;  // another one than RELRO's
     is_open_ = is_changed_ = set(PROT_READ | PROT_WRITE);
@@ -51,10 +51,10 @@ class Writer {
     if (is_changed_) set(PROT_READ);
     is_changed_ = false;
   }
-  bool set(int rights) const { return mprotect(reinterpret_cast<void*>(page_), kPage, rights) == 0; }
+  bool set(int rights) const { return mprotect(page_, kPage, rights) == 0; }
 
   const Rights& rights_;
-  uintptr_t page_ = 0;
+  void* page_ = nullptr;
   bool is_open_ = false;
   bool is_changed_ = false;
 };

@@ -85,18 +85,21 @@ std::uint32_t decide(InstrumentedCall& c, std::uint32_t was, std::uint32_t id) {
   return decided;
 }
 
-/// Modules that no wrapper linked do not tell when they come and go; those that are there at start are traced.
+/// Modules that no wrapper linked do not tell when they come and go; those that are there at start are traced. It is
+/// said once of each path, as a module that is opened again may lie at another address.
 void say_if_came_unseen(std::uint64_t function) {
   constexpr std::uint32_t kMostSaid = 8;
-  static std::uint64_t s_said[kMostSaid];
+  static std::uint64_t s_said[kMostSaid];  // FNV-1a of the paths
   static std::uint32_t s_count;
   ModuleImage image;
   if (load(s_count) == kMostSaid || !find_image(function, image) || image.has_note) return;
+  std::uint64_t path = 0xcbf29ce484222325U;
+  for (const char* at = image.path; *at != '\0'; ++at) path = (path ^ static_cast<unsigned char>(*at)) * 0x100000001b3U;
   const Locked lock(g_lock);
   if (s_count == kMostSaid) return;
   for (std::uint32_t i = 0; i < s_count; ++i)
-    if (s_said[i] == image.bias) return;
-  s_said[s_count++] = image.bias;
+    if (s_said[i] == path) return;
+  s_said[s_count++] = path;
   Message()
       .text(image.name())
       .text(
