@@ -40,7 +40,7 @@ inline std::uint64_t stamp() {
 std::uint64_t event_time();
 
 /// Returns when events get a later time than this, so that what the calling thread does from now on is told from what
-/// it did before. At most some milliseconds: the clock thread may have to wait for a CPU.
+/// it did before. At most a tenth of a second: the clock thread may have to wait for a CPU.
 void wait_for_later_than(std::uint64_t ticks);
 
 /// At start, with an arena and before the first event: makes the clock thread. False, with a message, when it cannot be

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t kLookNs = 10'000'000;    // how often it looks whether anything is recorded
 constexpr std::uint32_t kIdleLooks = 5;          // so often in vain, and it sleeps
+constexpr std::uint64_t kMostLooksWaited = 10;   // for the clock to go on, where many spin on its CPU
 constexpr std::uint64_t kCrowdedNs = 1'000'000;  // waited so long for its CPU: somebody else wants it, too
 constexpr std::uint32_t kCpuWords = 128;
 constexpr std::uint64_t kLongestAdaptedNs = 2'000;
@@ -177,7 +178,7 @@ std::uint64_t event_time() {
 void wait_for_later_than(std::uint64_t ticks) {
   if (load(karst_clock_on) == 0) return;
   const std::uint64_t begin = tsc();
-  while (event_time() == ticks && tsc() - begin < g_look) sys::call(SYS_sched_yield);
+  while (event_time() == ticks && tsc() - begin < kMostLooksWaited * g_look) sys::call(SYS_sched_yield);
 }
 
 std::uint64_t ticks_of(std::uint64_t ns) {
