@@ -10,6 +10,9 @@
 // and a jump back behind them; a stub of an exit has such instructions, a sled, and the return or jump.
 // Sleds are gcc's NOPs of 5 bytes, so that all that applies to sleds applies to these.
 //
+// Places that a jump without libc leads to (__builtin_longjmp) are probes of a kind: one where the place is set, one
+// where the jump lands.
+//
 // With probes the code begins with two words for the runtime to fill in: the address of karst_hook_probe, and whose
 // probes these are. A probe's stub has the instructions before it, a call of that hook below the red zone, the
 // instructions behind it, and a jump back. The hook's frame is SavedProbe.
@@ -33,7 +36,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
-inline constexpr std::uint32_t kPatchTableVersion = 4;
+inline constexpr std::uint32_t kPatchTableVersion = 5;
 inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
 
 struct PatchTable {
@@ -55,13 +58,18 @@ static_assert(sizeof(PatchTable) == 64);
 
 inline constexpr std::uint32_t kMostProbeValues = 12;  ///< of a probe; sys/sdt.h has no more
 
-/// A probe, whose note is a kRecord of its name (format/note.h).
+enum class PatchProbeKind : std::uint32_t {
+  kNote = 0,       ///< a note, which is a kRecord of the probe's name (format/note.h)
+  kSetsPlace = 1,  ///< the stack pointer is that of a place that a jump may lead to; it has no name
+  kLands = 2,      ///< such a jump has ended
+};
+
 struct PatchProbe {
   std::uint64_t semaphore;        ///< ELF address of 16 bits that are raised where somebody listens; 0: it has none
   std::uint32_t name;             ///< in the text, NUL-terminated: PROVIDER:NAME
   std::uint32_t description;      ///< in the text, NUL-terminated: of its values (format/values.h)
   std::uint32_t values;           ///< ops that there are
-  std::uint32_t reserved;         ///< 0
+  PatchProbeKind kind;
   ValueOp ops[kMostProbeValues];  ///< places are words of SavedProbe
 };
 static_assert(sizeof(PatchProbe) == 120);

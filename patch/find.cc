@@ -137,6 +137,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
     found.probes.push_back(
         {probe.note.full_name(), probe.note.address, probe.values.description, probe.place.left_out});
   }
+  for (Probe& landing : places.landings) probes.push_back({{}, {}, std::move(landing)});
   std::vector<DetourEntry> entries;
   for (std::size_t i = 0; i < places.detours.size(); ++i)
     entries.push_back({detours[i].second, std::move(places.detours[i])});

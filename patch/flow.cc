@@ -2,6 +2,9 @@
 
 #include <Zydis/Decoder.h>
 
+#include <algorithm>
+#include <array>
+
 namespace karst::patch {
 
 bool Flow::may_move(std::size_t f, const Instruction& i) const {
@@ -18,12 +21,15 @@ bool Flow::may_move(std::size_t f, const Instruction& i) const {
   }
 }
 
+bool Flow::has_mark(std::uint64_t address) const {
+  constexpr std::array<std::byte, kEndbr64Size> kMark{std::byte{0xf3}, std::byte{0x0f}, std::byte{0x1e},
+                                                      std::byte{0xfa}};
+  const auto bytes = code_.bytes(address, kEndbr64Size);
+  return std::equal(bytes.begin(), bytes.end(), kMark.begin(), kMark.end());
+}
+
 std::size_t Flow::first_of(std::size_t f) const {
-  const auto head = code_.bytes(frame(f).code.begin, kEndbr64Size);
-  return head.size() == kEndbr64Size && head[0] == std::byte{0xf3} && head[1] == std::byte{0x0f} &&
-                 head[2] == std::byte{0x1e} && head[3] == std::byte{0xfa} && code_.of(f).size() > 1
-             ? 1
-             : 0;
+  return has_mark(frame(f).code.begin) && code_.of(f).size() > 1 ? 1 : 0;
 }
 
 Flow::BeforeEntry Flow::before_entry(std::size_t f, std::size_t n) const {

@@ -22,7 +22,9 @@ class Flow {
   const Frame& frame(std::size_t f) const { return frames_.all()[f]; }
   std::uint64_t address(std::size_t f, const Instruction& i) const { return frame(f).code.begin + i.offset; }
 
-  /// Number of the function's first instruction behind endbr64, which indirect calls must find.
+  /// An endbr64 begins there, which indirect jumps and calls must find.
+  bool has_mark(std::uint64_t address) const;
+  /// Number of the function's first instruction behind its endbr64.
   std::size_t first_of(std::size_t f) const;
   /// It does the same in a stub.
   bool may_move(std::size_t f, const Instruction& i) const;

@@ -1,7 +1,6 @@
 #include "patch/joined.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 
@@ -19,9 +18,7 @@ bool Joined::looks_as_linkage(std::size_t f) const {
   bool leaves = false;
   for (const Instruction& i : code_.of(f)) {
     const auto bytes = code_.bytes(flow_.address(f, i), i.size);
-    constexpr std::array<std::byte, kEndbr64Size> kMark{std::byte{0xf3}, std::byte{0x0f}, std::byte{0x1e},
-                                                        std::byte{0xfa}};
-    const bool is_mark = std::equal(bytes.begin(), bytes.end(), kMark.begin(), kMark.end());
+    const bool is_mark = i.size == kEndbr64Size && flow_.has_mark(flow_.address(f, i));
     const bool is_push_of_number = bytes[0] == std::byte{0x68};
     const bool is_push_of_address = i.size == 6 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0x35};
     const bool jumps_out = i.kind == Kind::kJumpAnywhere && i.target != 0;  // by its distance from here

@@ -3,10 +3,13 @@
 #include "patch/places.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 
 #include "patch/flow.h"
 #include "patch/joined.h"
+#include "patch/landings.h"
 #include "patch/probe_places.h"
 #include "patch/room.h"
 #include "symbols/sandbox_helper.h"
@@ -33,6 +36,8 @@ class Finder {
     }
     ProbePlaces probes(frames_, code_, flow_, joined_, room_);
     for (const std::uint64_t address : options_.probes) found.probes.push_back(probes.look_at(address));
+    if (!options_.named || !options_.named->empty())
+      for (const Landing& landing : landings_in(frames_, code_, joined_)) add_landing(probes, landing, found.landings);
     auto& functions = found.functions;
     const auto look_at_all = [&] {
       for (const auto& [owner, parts] : joined_.functions()) functions.push_back(look_at(owner, parts));
@@ -54,6 +59,16 @@ class Finder {
 
   bool needs_arguments(std::uint64_t begin) const {
     return std::binary_search(options_.with_arguments.begin(), options_.with_arguments.end(), begin);
+  }
+
+  /// All of it or nothing: a jump to a place that nobody had set would end all calls.
+  void add_landing(ProbePlaces& places, const Landing& landing, std::vector<Probe>& into) const {
+    const std::uint64_t behind_mark = landing.address + (flow_.has_mark(landing.address) ? kEndbr64Size : 0);
+    std::vector<Probe> all = {places.look_before(std::array{behind_mark}, format::PatchProbeKind::kLands)};
+    for (const auto& set_by : landing.set_by)
+      all.push_back(places.look_before(set_by, format::PatchProbeKind::kSetsPlace));
+    if (std::all_of(all.begin(), all.end(), [](const Probe& p) { return p.left_out == LeftOut::kNot; }))
+      std::move(all.begin(), all.end(), std::back_inserter(into));
   }
 
   Function look_at(std::size_t owner, const std::vector<std::size_t>& parts) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/patch_table.h"
 #include "patch/code.h"
 #include "patch/frames.h"
 
@@ -93,9 +94,10 @@ struct Function {
 /// Of code that was not built for tracing: smaller functions tell little and cost most.
 inline constexpr std::uint32_t kPlainMinInstructions = 12;
 
-/// The place of a probe (sdt.h).
+/// The place of a probe (sdt.h), or another that a hook is to see (landings.h).
 struct Probe {
-  std::uint64_t address = 0;  ///< of its NOP
+  format::PatchProbeKind kind = format::PatchProbeKind::kNote;
+  std::uint64_t address = 0;  ///< of its NOP, or of the instruction before which the hook is called
   LeftOut left_out = LeftOut::kNot;
   Stub stub;  ///< of one that is not left out
 };
@@ -125,6 +127,7 @@ struct Places {
   std::vector<Function> functions;  ///< in order of address
   std::vector<Probe> probes;        ///< as they were wanted
   std::vector<Detour> detours;      ///< as they were wanted
+  std::vector<Probe> landings;      ///< those that have room, where functions are wanted: both ends of each jump
 };
 Places find_places(const Frames& frames, const Code& code, const PlaceOptions& options);
 

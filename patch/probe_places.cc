@@ -11,20 +11,41 @@ Probe ProbePlaces::look_at(std::uint64_t nop) {
   return probe;
 }
 
-LeftOut ProbePlaces::place(Probe& probe) {
-  const auto f = frames_.find(probe.address);
-  if (!f) return LeftOut::kNoFrame;
+Probe ProbePlaces::look_before(std::span<const std::uint64_t> instructions, format::PatchProbeKind kind) {
+  Probe probe;
+  probe.kind = kind;
+  probe.left_out = LeftOut::kNoRoomAtProbe;
+  for (const std::uint64_t address : instructions) {
+    probe.address = address;
+    const Found found = find(address);
+    probe.left_out = found.left_out;
+    if (found.left_out != LeftOut::kNot || add_window(probe.stub, found.f, found.n, kJumpSize)) break;
+    probe.left_out = LeftOut::kNoRoomAtProbe;
+  }
+  return probe;
+}
+
+ProbePlaces::Found ProbePlaces::find(std::uint64_t address) const {
+  const auto f = frames_.find(address);
+  if (!f) return {LeftOut::kNoFrame};
   const std::vector<std::size_t> all = joined_.function_of(*f);
-  if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot) return why;
+  if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot) return {why};
   for (const std::size_t part : all)
     for (std::size_t n = 0; n < code_.of(part).size(); ++n)
-      if (code_.of(part)[n].kind == Kind::kJumpAnywhere && !flow_.leaves_by(part, n)) return LeftOut::kUnknownJump;
+      if (code_.of(part)[n].kind == Kind::kJumpAnywhere && !flow_.leaves_by(part, n)) return {LeftOut::kUnknownJump};
   const auto instructions = code_.of(*f);
-  const auto nop = std::find_if(instructions.begin(), instructions.end(),
-                                [&](const Instruction& i) { return flow_.address(*f, i) == probe.address; });
-  if (nop == instructions.end() || nop->kind != Kind::kPadding || nop->size != 1) return LeftOut::kNoProbe;
-  return add_window(probe.stub, *f, static_cast<std::size_t>(nop - instructions.begin())) ? LeftOut::kNot
-                                                                                          : LeftOut::kNoRoomAtProbe;
+  const auto at = std::find_if(instructions.begin(), instructions.end(),
+                               [&](const Instruction& i) { return flow_.address(*f, i) == address; });
+  if (at == instructions.end()) return {LeftOut::kNoProbe};
+  return {LeftOut::kNot, *f, static_cast<std::size_t>(at - instructions.begin())};
+}
+
+LeftOut ProbePlaces::place(Probe& probe) {
+  const Found found = find(probe.address);
+  if (found.left_out != LeftOut::kNot) return found.left_out;
+  const Instruction& nop = code_.of(found.f)[found.n];
+  if (nop.kind != Kind::kPadding || nop.size != 1) return LeftOut::kNoProbe;
+  return add_window(probe.stub, found.f, found.n, kShortJumpSize) ? LeftOut::kNot : LeftOut::kNoRoomAtProbe;
 }
 
 /// From `first` on over number `nop`, and further until there is room for a long jump.
@@ -49,7 +70,7 @@ ProbePlaces::Window ProbePlaces::window(std::size_t f, std::size_t first, std::s
 }
 
 /// A jump over a probe's NOP, with instructions before it where those behind it do not make room enough.
-bool ProbePlaces::add_window(Stub& stub, std::size_t f, std::size_t nop) {
+bool ProbePlaces::add_window(Stub& stub, std::size_t f, std::size_t nop, std::uint64_t least) {
   constexpr std::size_t kFarBack = 5;  // instructions
   const auto instructions = code_.of(f);
   Window best;
@@ -61,7 +82,7 @@ bool ProbePlaces::add_window(Stub& stub, std::size_t f, std::size_t nop) {
     const Instruction& before = instructions[first - 1];
     if (is_jump(before) || before.ends_flow || is_call(before)) break;
   }
-  if (best.room() < kShortJumpSize) return false;
+  if (best.room() < least) return false;
   stub.what = Stub::What::kProbe;
   stub.from = flow_.frame(f).code.begin;
   stub.moved.assign(instructions.begin() + static_cast<std::ptrdiff_t>(best.first),

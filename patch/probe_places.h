@@ -1,7 +1,8 @@
-// Where a jump can stand around a probe's NOP, amid a function.
+// Where a jump can stand around a probe's NOP, amid a function, or around another place that a hook is to see.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "patch/joined.h"
 #include "patch/room.h"
@@ -17,6 +18,8 @@ class ProbePlaces {
 
   /// Takes the room that the jump needs, unless the probe is left out.
   Probe look_at(std::uint64_t nop);
+  /// The same before an instruction: the first of these where a jump can stand in place of whole instructions.
+  Probe look_before(std::span<const std::uint64_t> instructions, format::PatchProbeKind kind);
 
  private:
   /// Whole instructions from number `first` on that a jump may stand in place of.
@@ -28,9 +31,16 @@ class ProbePlaces {
     std::uint64_t padding = 0;  ///< and behind them
     std::uint64_t room() const { return size + padding; }
   };
+  /// The number of the instruction that begins at `address`, and its frame. None: nothing may be written there.
+  struct Found {
+    LeftOut left_out = LeftOut::kNot;
+    std::size_t f = 0;
+    std::size_t n = 0;
+  };
+  Found find(std::uint64_t address) const;
   LeftOut place(Probe& probe);
   Window window(std::size_t f, std::size_t first, std::size_t nop) const;
-  bool add_window(Stub& stub, std::size_t f, std::size_t nop);
+  bool add_window(Stub& stub, std::size_t f, std::size_t nop, std::uint64_t least);
 
   const Frames& frames_;
   const Code& code_;

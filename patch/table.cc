@@ -71,8 +71,9 @@ class TableMaker {
     if (!stub.moved.back().ends_flow) jump(stub.to);
     lead_to(begin, stub, functions_ + static_cast<std::uint32_t>(probes_.size()));
     PatchProbe probe{};
+    probe.kind = entry.place.kind;
     probe.semaphore = entry.note.semaphore;
-    probe.name = add_text(entry.note.full_name());
+    probe.name = add_text(probe.kind == PatchProbeKind::kNote ? entry.note.full_name() : std::string());
     probe.description = add_text(entry.values.description);
     probe.values = static_cast<std::uint32_t>(entry.values.ops.size());
     std::copy(entry.values.ops.begin(), entry.values.ops.end(), std::begin(probe.ops));

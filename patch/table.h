@@ -12,7 +12,7 @@
 
 namespace karst::patch {
 
-/// A probe with all that the runtime is told of it.
+/// A probe with all that the runtime is told of it. Of other kinds than kNote there is the place alone.
 struct ProbeEntry {
   ProbeNote note;
   ProbeValues values;

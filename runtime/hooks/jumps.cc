@@ -12,6 +12,7 @@
 #include <ucontext.h>
 
 #include "arch/jump_buffer.h"
+#include "runtime/hooks/ways_out.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
@@ -91,6 +92,13 @@ __attribute__((constructor)) void find_all() {
 
 }  // namespace
 
+void place_is_set(std::uintptr_t stack_pointer) {
+  const Event word = make_place(stack_pointer, Mark::kSetPlace);
+  record_group(&word, 1);
+}
+
+void jump_has_landed(std::uintptr_t stack_pointer) { record_jump_to(stack_pointer); }
+
 std::uint32_t g_vforks;
 
 }  // namespace karst::runtime
@@ -102,8 +110,7 @@ extern "C" {
 
 KARST_HIDDEN void* karst_sets_place(std::uint32_t which, std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
-  const karst::format::Event word = make_place(stack_pointer, karst::format::Mark::kSetPlace);
-  record_group(&word, 1);
+  place_is_set(stack_pointer);
   return libc(static_cast<Function>(which));
 }
 
@@ -136,8 +143,7 @@ KARST_HIDDEN void* karst_jumps(std::uint32_t which, std::uintptr_t stack_pointer
 /// The calling thread is about to become a child of vfork, too.
 KARST_HIDDEN void karst_vforks(std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
-  const karst::format::Event word = make_place(stack_pointer, karst::format::Mark::kSetPlace);
-  record_group(&word, 1);
+  place_is_set(stack_pointer);
   __atomic_add_fetch(&g_vforks, 1, __ATOMIC_RELAXED);
 }
 

@@ -436,10 +436,17 @@ bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
   return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
 }
 
+/// A probe of it is one that was asked for.
+bool has_notes(const PlainCode& p) {
+  for (std::uint32_t i = 0; i < p.table->probes; ++i)
+    if (p.probes[i].kind == PatchProbeKind::kNote) return true;
+  return false;
+}
+
 void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
   const Writable code(image);
   if (!code.all()) {
-    if (p.table->probes != 0)
+    if (has_notes(p))
       Message().text(image.name()).text(": its probes are not recorded, as its code may not be written to");
     return;
   }
@@ -450,7 +457,7 @@ void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
     const std::uint32_t probe = number - p.table->functions;
     if (probe >= p.table->probes) return;
     if (!is_written) {
-      ++missing;
+      missing += p.probes[probe].kind == PatchProbeKind::kNote ? 1 : 0;
       return;
     }
     enter_probe((*reinterpret_cast<ProbeSite* const*>(p.stubs + kPatchProbesSlot))[probe]);

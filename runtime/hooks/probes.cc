@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include "runtime/hooks/values.h"
+#include "runtime/hooks/ways_out.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -27,7 +28,10 @@ ProbeSite* make_probe_sites(const PatchProbe* probes, std::uint32_t count, const
   return sites;
 }
 
-void enter_probe(ProbeSite& site) { note_id_with_values(&site.name, site.description, site.description_size); }
+void enter_probe(ProbeSite& site) {
+  if (site.probe->kind == PatchProbeKind::kNote)
+    note_id_with_values(&site.name, site.description, site.description_size);
+}
 
 void raise_semaphore(std::uint64_t address) {
   std::uint16_t count = 0;
@@ -42,6 +46,8 @@ void raise_semaphore(std::uint64_t address) {
 
 extern "C" void karst_record_probe(const SavedProbe* saved) {
   ProbeSite& site = reinterpret_cast<ProbeSite*>(saved->probes)[saved->number];
+  if (site.probe->kind == PatchProbeKind::kSetsPlace) return place_is_set(saved->rsp);
+  if (site.probe->kind == PatchProbeKind::kLands) return jump_has_landed(saved->rsp);
   if (!may_record_notes()) return;
   const std::uint32_t id = note_id_with_values(&site.name, site.description, site.description_size);
   if (id == 0) return;

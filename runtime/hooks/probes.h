@@ -1,6 +1,7 @@
 // Probes that a program's authors put into it (patch/sdt.h): the stubs of a table of patches (hooks/plain_code.h) call
 // karst_hook_probe, which becomes a note of the probe's name and values. The program sees nothing of it: the hook keeps
-// every register and flag, and begins its frame below the red zone.
+// every register and flag, and begins its frame below the red zone. Places that jumps lead to (patch/landings.h) are
+// seen in the same way, and become marks.
 #pragma once
 #include <cstdint>
 
@@ -21,7 +22,7 @@ struct ProbeSite {
 /// Makes sites of a table's probes, whose numbers are in their bounds. Null: there is no memory.
 ProbeSite* make_probe_sites(const format::PatchProbe* probes, std::uint32_t count, const char* text);
 
-/// Enters the probe's name, so that the program does not wait for that when it passes the probe first.
+/// Enters the probe's name, if it has one, so that the program does not wait for that when it passes the probe first.
 void enter_probe(ProbeSite& site);
 
 /// The program computes a probe's values where somebody listens only: raises the counter that says so. Nothing if it

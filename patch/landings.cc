@@ -1,0 +1,178 @@
+#include "patch/landings.h"
+
+#include <Zydis/Decoder.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace karst::patch {
+namespace {
+
+/// Memory at a distance from a register, or at an address (no register).
+struct Place {
+  ZydisRegister base = ZYDIS_REGISTER_NONE;
+  std::int64_t at = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// mov %rsp, memory: by its bytes alone, as every instruction of a module is asked.
+bool may_save_stack_pointer(std::span<const std::byte> bytes) {
+  if (bytes.size() < 3) return false;
+  const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
+  constexpr unsigned kWide = 0x48;
+  constexpr unsigned kBaseExtended = 1;
+  constexpr unsigned kStackPointer = 4;
+  return (byte(0) & ~kBaseExtended) == kWide && byte(1) == 0x89 && (byte(2) >> 3 & 7) == kStackPointer &&
+         byte(2) >> 6 != 3;
+}
+
+/// A buffer has the frame, the address and the stack pointer, in words that follow each other. They are filled without
+/// a jump between; the order differs.
+class Search {
+ public:
+  Search(const Frames& frames, const Code& code, const Joined& joined) : frames_(frames), code_(code), joined_(joined) {
+    ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  }
+
+  std::vector<Landing> all() {
+    for (std::size_t f = 0; f < frames_.all().size(); ++f) {
+      const auto instructions = code_.of(f);
+      if (instructions.empty()) continue;
+      const Range own = frames_.all()[f].code;
+      const auto bytes = code_.bytes(own.begin, own.end - own.begin);
+      for (std::size_t n = 0; n < instructions.size(); ++n)
+        if (may_save_stack_pointer(bytes.subspan(instructions[n].offset, instructions[n].size))) look(f, n);
+    }
+    std::vector<Landing> found;
+    for (auto& [address, set_by] : found_) found.push_back({address, std::move(set_by)});
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t kFar = 24;            // instructions
+  static constexpr std::int64_t kWord = 8;           // bytes
+  static constexpr std::int64_t kWideOperand = 64;   // bits
+
+  const Instruction& at(std::size_t n) const { return code_.of(f_)[n]; }
+  std::uint64_t address(std::size_t n) const { return frames_.all()[f_].code.begin + at(n).offset; }
+
+  bool decode(std::size_t n) {
+    const auto bytes = code_.bytes(address(n), at(n).size);
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, bytes.data(), bytes.size(), &in_, operands_));
+  }
+
+  /// Where the decoded instruction, a mov of 8 bytes to memory, puts something.
+  std::optional<Place> stored_at(std::size_t n) const {
+    const ZydisDecodedOperand& to = operands_[0];
+    if (in_.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY || to.size != kWideOperand ||
+        to.mem.index != ZYDIS_REGISTER_NONE || to.mem.segment == ZYDIS_REGISTER_FS ||
+        to.mem.segment == ZYDIS_REGISTER_GS)
+      return std::nullopt;
+    if (to.mem.base == ZYDIS_REGISTER_RIP) return Place{ZYDIS_REGISTER_NONE, static_cast<std::int64_t>(at(n).target)};
+    return Place{to.mem.base, to.mem.disp.value};
+  }
+
+  /// Whether flow goes from number n - 1 to n, and from nowhere else.
+  bool follows(std::size_t n) const {
+    const Instruction& before = at(n - 1);
+    return !is_jump(before) && !is_call(before) && !before.ends_flow && !code_.is_target(address(n));
+  }
+
+  /// Number `n` may save the stack pointer in a buffer.
+  void look(std::size_t f, std::size_t n) {
+    f_ = f;
+    if (!decode(n)) return;
+    const auto top = stored_at(n);
+    if (!top) return;
+    const Place wanted{top->base, top->at - kWord};
+    const Place frame{top->base, top->at - 2 * kWord};
+    std::size_t first = n;
+    while (first != 0 && n - first < kFar && follows(first)) --first;
+    std::size_t end = n + 1;
+    while (end < code_.of(f).size() && end - n < kFar && follows(end)) ++end;
+    bool has_frame = false;
+    std::optional<std::size_t> label;
+    for (std::size_t i = first; i < end; ++i) {
+      if (!decode(i)) return;
+      const auto stored = stored_at(i);
+      has_frame = has_frame || stored == frame;
+      if (stored == wanted) label = i;
+    }
+    if (!label || !has_frame) return;
+    const auto lands = stored_number(*label, first);
+    if (lands && is_landing(*lands)) found_[*lands].push_back(with_same_stack(n, first, end));
+  }
+
+  /// Instructions around number `n` at which the stack pointer is what it is there.
+  std::vector<std::uint64_t> with_same_stack(std::size_t n, std::size_t first, std::size_t end) {
+    std::vector<std::uint64_t> found = {address(n)};
+    for (std::size_t i = n; i + 1 < end && keeps_stack_pointer(i); ++i) found.push_back(address(i + 1));
+    for (std::size_t i = n; i-- > first && keeps_stack_pointer(i);) found.push_back(address(i));
+    return found;
+  }
+
+  bool keeps_stack_pointer(std::size_t n) {
+    return decode(n) && std::none_of(operands_, operands_ + in_.operand_count, [](const ZydisDecodedOperand& o) {
+             return o.type == ZYDIS_OPERAND_TYPE_REGISTER && o.reg.value == ZYDIS_REGISTER_RSP &&
+                    (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+           });
+  }
+
+  /// What number `store` stores, where that is a number in it, or in one before it from `first` on.
+  std::optional<std::uint64_t> stored_number(std::size_t store, std::size_t first) {
+    if (!decode(store)) return std::nullopt;
+    if (operands_[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return operands_[1].imm.value.u;
+    if (operands_[1].type != ZYDIS_OPERAND_TYPE_REGISTER) return std::nullopt;
+    const ZydisRegister wanted = operands_[1].reg.value;
+    for (std::size_t i = store; i-- > first;) {
+      if (!decode(i)) return std::nullopt;
+      const ZydisDecodedOperand& to = operands_[0];
+      if (to.type != ZYDIS_OPERAND_TYPE_REGISTER || (to.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0 ||
+          ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, to.reg.value) != wanted)
+        continue;
+      if (in_.mnemonic == ZYDIS_MNEMONIC_LEA && at(i).kind == Kind::kRelative) return at(i).target;
+      if (in_.mnemonic == ZYDIS_MNEMONIC_MOV && operands_[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+        return operands_[1].imm.value.u;
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// It lies in the function, and nothing else comes there: neither flow nor a jump of the function's.
+  bool is_landing(std::uint64_t lands) const {
+    const auto f = frames_.find(lands);
+    if (!f) return false;
+    const std::vector<std::size_t> all = joined_.function_of(f_);
+    if (std::find(all.begin(), all.end(), *f) == all.end()) return false;
+    const Range own = frames_.all()[*f].code;
+    const auto instructions = code_.of(*f);
+    auto n = std::find_if(instructions.begin(), instructions.end(),
+                          [&](const Instruction& i) { return own.begin + i.offset == lands; });
+    if (n == instructions.end()) return false;
+    while (n != instructions.begin() && (n - 1)->kind == Kind::kPadding) --n;
+    if (n != instructions.begin() && !(n - 1)->ends_flow) return false;
+    return std::none_of(all.begin(), all.end(), [&](std::size_t part) {
+      const auto code = code_.of(part);
+      return std::any_of(code.begin(), code.end(),
+                         [&](const Instruction& i) { return is_jump(i) && i.target == lands; });
+    });
+  }
+
+  const Frames& frames_;
+  const Code& code_;
+  const Joined& joined_;
+  ZydisDecoder decoder_{};
+  ZydisDecodedInstruction in_{};
+  ZydisDecodedOperand operands_[ZYDIS_MAX_OPERAND_COUNT]{};
+  std::size_t f_ = 0;
+  std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>> found_;  // by where they land
+};
+
+}  // namespace
+
+std::vector<Landing> landings_in(const Frames& frames, const Code& code, const Joined& joined) {
+  return Search(frames, code, joined).all();
+}
+
+}  // namespace karst::patch
