@@ -65,10 +65,10 @@ enum class PatchProbeKind : std::uint32_t {
 };
 
 struct PatchProbe {
-  std::uint64_t semaphore;        ///< ELF address of 16 bits that are raised where somebody listens; 0: it has none
-  std::uint32_t name;             ///< in the text, NUL-terminated: PROVIDER:NAME
-  std::uint32_t description;      ///< in the text, NUL-terminated: of its values (format/values.h)
-  std::uint32_t values;           ///< ops that there are
+  std::uint64_t semaphore;    ///< ELF address of 16 bits that are raised where somebody listens; 0: it has none
+  std::uint32_t name;         ///< in the text, NUL-terminated: PROVIDER:NAME
+  std::uint32_t description;  ///< in the text, NUL-terminated: of its values (format/values.h)
+  std::uint32_t values;       ///< ops that there are
   PatchProbeKind kind;
   ValueOp ops[kMostProbeValues];  ///< places are words of SavedProbe
 };

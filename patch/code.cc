@@ -95,6 +95,13 @@ bool is_by_frame(const ZydisDecodedInstruction& i) {
          i.raw.modrm.rm == kFrame && i.mnemonic != ZYDIS_MNEMONIC_LEA && i.mnemonic != ZYDIS_MNEMONIC_NOP;
 }
 
+bool saves_stack_pointer(const ZydisDecodedInstruction& i) {
+  constexpr unsigned kRegister = 3;
+  constexpr unsigned kStack = 4;
+  return i.mnemonic == ZYDIS_MNEMONIC_MOV && i.opcode == 0x89 && i.raw.modrm.reg == kStack &&
+         i.raw.modrm.mod != kRegister && i.raw.rex.W == 1 && i.raw.rex.R == 0;
+}
+
 bool is_rip_relative(const ZydisDecodedInstruction& i) {
   return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == kFrame;
 }
@@ -178,6 +185,7 @@ void Code::decode_frame(Part& part, std::size_t frame) const {
     ZydisDecodedInstruction i;
     if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data() + at, size - at, &i))) {
       part.instructions.resize(part.first.back());
+      std::erase_if(part.stack_pointers_saved, [frame](const Numbered& n) { return n.frame == frame; });
       return;
     }
     Instruction in;
@@ -196,9 +204,18 @@ void Code::decode_frame(Part& part, std::size_t frame) const {
     }
     in.ends_flow =
         in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn || in.kind == Kind::kStop;
+    if (saves_stack_pointer(i))
+      part.stack_pointers_saved.push_back({frame, part.instructions.size() - part.first.back()});
     part.instructions.push_back(in);
     at += i.length;
   }
+}
+
+std::vector<Code::Numbered> Code::stack_pointers_saved() const {
+  std::vector<Numbered> all;
+  for (const Part& part : parts_)
+    all.insert(all.end(), part.stack_pointers_saved.begin(), part.stack_pointers_saved.end());
+  return all;
 }
 
 std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) const {

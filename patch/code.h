@@ -138,6 +138,12 @@ class Code {
   bool has_labels(std::size_t frame) const { return has_labels_[frame]; }
   /// Something calls an address within the frame that is not its beginning.
   bool is_called_inside(std::size_t frame) const { return is_called_inside_[frame]; }
+  /// Instructions that put the stack pointer into memory, in order: the frame, and the number in it.
+  struct Numbered {
+    std::size_t frame;
+    std::size_t number;
+  };
+  std::vector<Numbered> stack_pointers_saved() const;
   /// Bytes of padding from `address` on that nothing goes to; `limit` at most. Also between frames.
   std::size_t padding(std::uint64_t address, std::size_t limit) const;
 
@@ -149,6 +155,7 @@ class Code {
     std::vector<Instruction, pages::Allocator<Instruction>> instructions;
     std::vector<std::size_t> first;  // by frame, and one behind
     AddressSet within;               // instructions, not at their beginnings
+    std::vector<Numbered> stack_pointers_saved;
     // What its instructions say.
     AddressSet targets;
     AddressSet entered;

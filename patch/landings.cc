@@ -13,22 +13,10 @@ namespace {
 struct Place {
   ZydisRegister base = ZYDIS_REGISTER_NONE;
   std::int64_t at = 0;
-  bool operator==(const Place&) const = default;
 };
 
-/// mov %rsp, memory: by its bytes alone, as every instruction of a module is asked.
-bool may_save_stack_pointer(std::span<const std::byte> bytes) {
-  if (bytes.size() < 3) return false;
-  const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
-  constexpr unsigned kWide = 0x48;
-  constexpr unsigned kBaseExtended = 1;
-  constexpr unsigned kStackPointer = 4;
-  return (byte(0) & ~kBaseExtended) == kWide && byte(1) == 0x89 && (byte(2) >> 3 & 7) == kStackPointer &&
-         byte(2) >> 6 != 3;
-}
-
-/// A buffer has the frame, the address and the stack pointer, in words that follow each other. They are filled without
-/// a jump between; the order differs.
+/// A buffer has the frame, the address and the stack pointer, in words that follow each other; with CET gcc puts that
+/// of the shadow stack before the last. They are filled without a jump between; the order differs.
 class Search {
  public:
   Search(const Frames& frames, const Code& code, const Joined& joined) : frames_(frames), code_(code), joined_(joined) {
@@ -36,23 +24,16 @@ class Search {
   }
 
   std::vector<Landing> all() {
-    for (std::size_t f = 0; f < frames_.all().size(); ++f) {
-      const auto instructions = code_.of(f);
-      if (instructions.empty()) continue;
-      const Range own = frames_.all()[f].code;
-      const auto bytes = code_.bytes(own.begin, own.end - own.begin);
-      for (std::size_t n = 0; n < instructions.size(); ++n)
-        if (may_save_stack_pointer(bytes.subspan(instructions[n].offset, instructions[n].size))) look(f, n);
-    }
+    for (const Code::Numbered& saved : code_.stack_pointers_saved()) look(saved.frame, saved.number);
     std::vector<Landing> found;
-    for (auto& [address, set_by] : found_) found.push_back({address, std::move(set_by)});
+    for (auto& [address, landing] : found_) found.push_back(std::move(landing));
     return found;
   }
 
  private:
-  static constexpr std::size_t kFar = 24;            // instructions
-  static constexpr std::int64_t kWord = 8;           // bytes
-  static constexpr std::int64_t kWideOperand = 64;   // bits
+  static constexpr std::size_t kFar = 24;           // instructions
+  static constexpr std::int64_t kWord = 8;          // bytes
+  static constexpr std::int64_t kWideOperand = 64;  // bits
 
   const Instruction& at(std::size_t n) const { return code_.of(f_)[n]; }
   std::uint64_t address(std::size_t n) const { return frames_.all()[f_].code.begin + at(n).offset; }
@@ -79,34 +60,51 @@ class Search {
     return !is_jump(before) && !is_call(before) && !before.ends_flow && !code_.is_target(address(n));
   }
 
+  std::size_t first_of_run(std::size_t n) const {
+    std::size_t first = n;
+    while (first != 0 && n - first < kFar && follows(first)) --first;
+    return first;
+  }
+  std::size_t end_of_run(std::size_t n) const {
+    std::size_t end = n + 1;
+    while (end < code_.of(f_).size() && end - n < kFar && follows(end)) ++end;
+    return end;
+  }
+
   /// Number `n` may save the stack pointer in a buffer.
   void look(std::size_t f, std::size_t n) {
     f_ = f;
     if (!decode(n)) return;
     const auto top = stored_at(n);
     if (!top) return;
-    const Place wanted{top->base, top->at - kWord};
-    const Place frame{top->base, top->at - 2 * kWord};
-    std::size_t first = n;
-    while (first != 0 && n - first < kFar && follows(first)) --first;
-    std::size_t end = n + 1;
-    while (end < code_.of(f).size() && end - n < kFar && follows(end)) ++end;
-    bool has_frame = false;
-    std::optional<std::size_t> label;
+    const std::size_t first = first_of_run(n);
+    const std::size_t end = end_of_run(n);
+    std::map<std::int64_t, std::size_t> words;  // by their distance before the last: who fills them
     for (std::size_t i = first; i < end; ++i) {
       if (!decode(i)) return;
-      const auto stored = stored_at(i);
-      has_frame = has_frame || stored == frame;
-      if (stored == wanted) label = i;
+      if (const auto stored = stored_at(i); stored && stored->base == top->base) words[top->at - stored->at] = i;
     }
-    if (!label || !has_frame) return;
-    const auto lands = stored_number(*label, first);
-    if (lands && is_landing(*lands)) found_[*lands].push_back(with_same_stack(n, first, end));
+    for (const std::int64_t label : {kWord, 2 * kWord}) {
+      if (!words.contains(label) || !words.contains(label + kWord)) continue;
+      const auto lands = stored_number(words[label], first);
+      if (!lands || !is_landing(*lands)) continue;
+      Landing& landing = found_[*lands];
+      landing.set_by.push_back(alike(n, first, end));
+      if (landing.behind.empty()) landing.behind = behind(*lands);
+      return;
+    }
   }
 
-  /// Instructions around number `n` at which the stack pointer is what it is there.
-  std::vector<std::uint64_t> with_same_stack(std::size_t n, std::size_t first, std::size_t end) {
-    std::vector<std::uint64_t> found = {address(n)};
+  Alike behind(std::uint64_t lands) {
+    f_ = *frames_.find(lands);
+    std::size_t n = 0;
+    while (address(n) != lands) ++n;
+    return alike(n, n, end_of_run(n));
+  }
+
+  /// Those of [first, end) around number `n`, the nearest behind it first.
+  Alike alike(std::size_t n, std::size_t first, std::size_t end) {
+    Alike found = {address(n)};
     for (std::size_t i = n; i + 1 < end && keeps_stack_pointer(i); ++i) found.push_back(address(i + 1));
     for (std::size_t i = n; i-- > first && keeps_stack_pointer(i);) found.push_back(address(i));
     return found;
@@ -166,7 +164,7 @@ class Search {
   ZydisDecodedInstruction in_{};
   ZydisDecodedOperand operands_[ZYDIS_MAX_OPERAND_COUNT]{};
   std::size_t f_ = 0;
-  std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>> found_;  // by where they land
+  std::map<std::uint64_t, Landing> found_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "patch/places.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <set>
 
@@ -63,9 +62,8 @@ class Finder {
 
   /// All of it or nothing: a jump to a place that nobody had set would end all calls.
   void add_landing(ProbePlaces& places, const Landing& landing, std::vector<Probe>& into) const {
-    const std::uint64_t behind_mark = landing.address + (flow_.has_mark(landing.address) ? kEndbr64Size : 0);
-    std::vector<Probe> all = {places.look_before(std::array{behind_mark}, format::PatchProbeKind::kLands)};
-    for (const auto& set_by : landing.set_by)
+    std::vector<Probe> all = {places.look_before(landing.behind, format::PatchProbeKind::kLands)};
+    for (const Alike& set_by : landing.set_by)
       all.push_back(places.look_before(set_by, format::PatchProbeKind::kSetsPlace));
     if (std::all_of(all.begin(), all.end(), [](const Probe& p) { return p.left_out == LeftOut::kNot; }))
       std::move(all.begin(), all.end(), std::back_inserter(into));

@@ -68,7 +68,8 @@ struct Stub {
     kTail,    ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
     kDetour,  ///< the instructions, back to `to`: of an entry whose calls may go elsewhere
     kMoved,   ///< the instructions, back to `to`, and no sled: where they were is room for jumps
-    kProbe    ///< `before` instructions, the probe, the others; then back to `to`, if the last does not end flow
+    kProbe    ///< `before` instructions, the probe, the others; then back to `to`, if the last does not end flow.
+              ///< Of a redirected call: the probe as before the call, and a jump to `target`
   };
   What what = What::kEntry;
   bool leaves = false;

@@ -19,7 +19,9 @@ Probe ProbePlaces::look_before(std::span<const std::uint64_t> instructions, form
     probe.address = address;
     const Found found = find(address);
     probe.left_out = found.left_out;
-    if (found.left_out != LeftOut::kNot || add_window(probe.stub, found.f, found.n, kJumpSize)) break;
+    if (found.left_out != LeftOut::kNot || add_redirect(probe.stub, found.f, found.n) ||
+        add_window(probe.stub, found.f, found.n, kJumpSize))
+      break;
     probe.left_out = LeftOut::kNoRoomAtProbe;
   }
   return probe;
@@ -46,6 +48,20 @@ LeftOut ProbePlaces::place(Probe& probe) {
   const Instruction& nop = code_.of(found.f)[found.n];
   if (nop.kind != Kind::kPadding || nop.size != 1) return LeftOut::kNoProbe;
   return add_window(probe.stub, found.f, found.n, kShortJumpSize) ? LeftOut::kNot : LeftOut::kNoRoomAtProbe;
+}
+
+bool ProbePlaces::add_redirect(Stub& stub, std::size_t f, std::size_t n) {
+  const Instruction& call = code_.of(f)[n];
+  const std::uint64_t at = flow_.address(f, call);
+  if (call.kind != Kind::kCall || code_.has_target(at + 1, at + call.size) || !room_.is_free(at, at + call.size))
+    return false;
+  stub.what = Stub::What::kProbe;
+  stub.target = call.target;
+  stub.jump.at = at;
+  stub.jump.field = call.field;
+  stub.jump.how = Jump::How::kRedirect;
+  room_.take(at, at + call.size);
+  return true;
 }
 
 /// From `first` on over number `nop`, and further until there is room for a long jump.

@@ -18,7 +18,8 @@ class ProbePlaces {
 
   /// Takes the room that the jump needs, unless the probe is left out.
   Probe look_at(std::uint64_t nop);
-  /// The same before an instruction: the first of these where a jump can stand in place of whole instructions.
+  /// The same before an instruction: the first of these that is a call, whose way can lead by a stub, or where a jump
+  /// can stand in place of whole instructions.
   Probe look_before(std::span<const std::uint64_t> instructions, format::PatchProbeKind kind);
 
  private:
@@ -40,6 +41,7 @@ class ProbePlaces {
   Found find(std::uint64_t address) const;
   LeftOut place(Probe& probe);
   Window window(std::size_t f, std::size_t first, std::size_t nop) const;
+  bool add_redirect(Stub& stub, std::size_t f, std::size_t n);
   bool add_window(Stub& stub, std::size_t f, std::size_t nop, std::uint64_t least);
 
   const Frames& frames_;

@@ -66,9 +66,16 @@ class TableMaker {
     while (stubs_.size() % kStubAlignment != 0) stubs_.push_back(kTrap);
     const auto begin = static_cast<std::uint32_t>(stubs_.size());
     for (std::size_t n = 0; n < stub.before; ++n) move(stub, stub.moved[n]);
+    // A call has put its return address there: it lies in the red zone meanwhile.
+    const bool is_called = stub.jump.how == Jump::How::kRedirect;
+    if (is_called) put({0x48, 0x8d, 0x64, 0x24, 8});  // lea 8(%rsp), %rsp
     call_hook(static_cast<std::uint32_t>(probes_.size()));
+    if (is_called) put({0x48, 0x8d, 0x64, 0x24, static_cast<std::uint8_t>(-8)});
     for (std::size_t n = stub.before; n < stub.moved.size(); ++n) move(stub, stub.moved[n]);
-    if (!stub.moved.back().ends_flow) jump(stub.to);
+    if (is_called)
+      jump(stub.target);
+    else if (!stub.moved.back().ends_flow)
+      jump(stub.to);
     lead_to(begin, stub, functions_ + static_cast<std::uint32_t>(probes_.size()));
     PatchProbe probe{};
     probe.kind = entry.place.kind;

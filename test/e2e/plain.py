@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from torture_support import HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
-from ways_out import CORPUS, FLAGS, O2_ONLY, OPTIMISED_ONLY, STEADY, STEADY_GCC, shown, sources  # noqa: E402
+from ways_out import CORPUS, FLAGS, NO_PIE, O2_ONLY, OPTIMISED_ONLY, PIE, STEADY, STEADY_GCC, shown, sources  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "off")
 # What the corpus keeps compilers from giving sleds.
@@ -86,6 +86,26 @@ class Trees(TortureTest):
         if shutil.which("clang++") is None:
             self.skipTest("no clang")
         self.same_trees("-O2", clang=True)
+
+
+    def test_jumps_that_call_nothing(self):
+        """__builtin_longjmp: its own function is left alone, as it jumps to an address in a register."""
+        expected = (HERE / "plain" / "builtin_jumps.tree").read_text().splitlines()
+        for compiler, *levels in (("gcc", "-O0", "-O1", "-O2", "-O3"), ("clang", "-O1", "-O2")):
+            if shutil.which(compiler) is None:
+                continue
+            for flags in [[level, *kind] for level in levels for kind in (PIE, NO_PIE, [*PIE, "-fcf-protection"])]:
+                with self.subTest(compiler=compiler, flags=flags):
+                    name = f"plain.builtin_jumps.{compiler}{''.join(flags)}"
+                    program = build(name, "plain/builtin_jumps.c", *flags, *STEADY, *([] if compiler == "clang" else STEADY_GCC),
+                                    "-falign-functions=16", compiler=compiler)
+                    alone = left_alone(program)
+                    self.assertNotIn("descends", alone)
+                    for options in (WHOLE, (*WHOLE, "--clock", "thread")):
+                        run = self.run_traced(program, options=options,
+                                              status=subprocess.run([program], timeout=TIMEOUT).returncode)
+                        self.assertEqual(shown(run.trace.tree("--marks")), without(expected, alone), alone)
+                        self.assert_whole(run.trace)
 
 
 class Stock(TortureTest):

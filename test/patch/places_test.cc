@@ -164,6 +164,7 @@ TEST(Places, NothingGoesIntoAJump) {
       if (p.left_out == LeftOut::kNot) look(p.stub);
     for (const Detour& d : places.detours)
       if (d.left_out == LeftOut::kNot) look(d.stub);
+    for (const Probe& p : places.landings) look(p.stub);
     // A second look, by the instructions alone.
     for (std::size_t f = 0; f < frames.all().size(); ++f)
       for (const Instruction& i : code.of(f))
@@ -171,6 +172,45 @@ TEST(Places, NothingGoesIntoAJump) {
     all_in_spare_bytes += in_spare_bytes;
   });
   EXPECT_GT(all_in_spare_bytes, 50U);
+}
+
+void* g_place[5];
+
+__attribute__((noinline)) void goes_back(int times) {
+  if (times == 1) __builtin_longjmp(g_place, 1);
+}
+
+__attribute__((noinline)) int comes_back(int times) {
+  if (__builtin_setjmp(g_place) != 0) return times + 1;
+  goes_back(times);
+  return times;
+}
+
+TEST(Places, BothEndsOfJumpsThatCallNothing) {
+  ASSERT_EQ(comes_back(1), 2);
+  ASSERT_EQ(comes_back(7), 7);
+  std::uint64_t bias = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        *static_cast<std::uint64_t*>(into) = info->dlpi_addr;
+        return 1;
+      },
+      &bias);
+  const std::uint64_t function = reinterpret_cast<std::uint64_t>(&comes_back) - bias;
+  const Descriptor file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(with_module(file.get(), [&](const ElfImage&, const Frames& frames, const Code& code) {
+    const auto f = frames.find(function);
+    ASSERT_TRUE(f);
+    const Range own = frames.all()[*f].code;
+    std::vector<PatchProbeKind> kinds;
+    for (const Probe& p : find_places(frames, code, {0}).landings)
+      if (own.contains(p.address)) kinds.push_back(p.kind);
+    EXPECT_EQ(kinds, (std::vector{PatchProbeKind::kLands, PatchProbeKind::kSetsPlace}));
+    // Where no function is wanted, nobody asks which calls a jump ends.
+    PlaceOptions none;
+    none.named.emplace();
+    EXPECT_TRUE(find_places(frames, code, none).landings.empty());
+  }));
 }
 
 TEST(Places, WhereOtherJumpsStandNothingIsExecuted) {
