@@ -26,6 +26,7 @@ struct CodeMapping {
   std::uint64_t end = 0;
   std::uint64_t offset = 0;  ///< of `begin`, in the file
   std::uint32_t file = 0;    ///< place in AddressSpaces::files()
+  bool operator==(const CodeMapping&) const = default;
 };
 
 /// Executable mappings of one process at one time, in order of address.

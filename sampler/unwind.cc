@@ -260,4 +260,37 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
   return result;
 }
 
+Result<LiveUnwinder> LiveUnwinder::start(std::shared_ptr<const AddressSpace> space, std::vector<CodeFile> files,
+                                         const std::optional<symbols::Credentials>& as) {
+  symbols::SandboxOptions options{.as = as};
+  options.cpu_time = std::chrono::seconds{20};
+  Unwinder unwinder(files);
+  auto sandbox =
+      symbols::AskedSandbox::start(options, [&](std::span<const std::byte> question, symbols::AnswerWriter& answer) {
+        RawSample sample;
+        if (question.size() < sizeof sample.registers) return;
+        std::memcpy(sample.registers.data(), question.data(), sizeof sample.registers);
+        const auto stack = question.subspan(sizeof sample.registers);
+        sample.stack.assign(stack.begin(), stack.end());
+        sample.space = space;
+        const Unwound::Stack found = unwinder.stack_of(sample);
+        if (!found.cut)
+          for (const std::uint64_t address : found.addresses) answer.number(address);
+      });
+  if (!sandbox) return sandbox.error();
+  return LiveUnwinder(std::move(*sandbox));
+}
+
+Result<std::vector<std::uint64_t>> LiveUnwinder::frames(const Registers& registers, std::span<const std::byte> stack,
+                                                        std::chrono::milliseconds patience) {
+  std::vector<std::byte> question(sizeof registers + stack.size());
+  std::memcpy(question.data(), registers.data(), sizeof registers);
+  std::copy(stack.begin(), stack.end(), question.begin() + sizeof registers);
+  const auto answer = sandbox_.ask(question, patience);
+  if (!answer) return answer.error();
+  std::vector<std::uint64_t> addresses(answer->size() / sizeof(std::uint64_t));
+  std::memcpy(addresses.data(), answer->data(), addresses.size() * sizeof(std::uint64_t));
+  return addresses;
+}
+
 }  // namespace karst::sampler

@@ -5,16 +5,19 @@
 // 5, 6.4.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "sampler/address_space.h"
 #include "symbols/credentials.h"
+#include "symbols/sandbox.h"
 
 namespace karst::sampler {
 
@@ -62,6 +65,22 @@ inline constexpr std::size_t kMostFrames = 256;
 /// Works in a sandbox (symbols/sandbox.h), with the rights of `as`. Error: what became of it.
 Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<CodeFile>& files,
                        const std::optional<symbols::Credentials>& as);
+
+/// Stacks of one process, one after another: what is read of its files is kept.
+class LiveUnwinder {
+ public:
+  /// `space` has the process's mappings, whose files are in `files`.
+  static Result<LiveUnwinder> start(std::shared_ptr<const AddressSpace> space, std::vector<CodeFile> files,
+                                    const std::optional<symbols::Credentials>& as);
+  /// Addresses as Unwound::Stack has them; empty if the last one's caller is not known. Error: there was no answer in
+  /// time. A later one may have it, as files were read meanwhile.
+  Result<std::vector<std::uint64_t>> frames(const Registers& registers, std::span<const std::byte> stack,
+                                            std::chrono::milliseconds patience);
+
+ private:
+  explicit LiveUnwinder(symbols::AskedSandbox sandbox) : sandbox_(std::move(sandbox)) {}
+  symbols::AskedSandbox sandbox_;
+};
 
 /// The same here, for tests, and for the sandbox.
 Unwound unwind_here(std::span<const RawSample> samples, const std::vector<CodeFile>& files);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -23,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/fork_lock.h"
 #include "symbols/sandbox_helper.h"
@@ -249,14 +251,14 @@ std::string read_answer(int fd, const SandboxOptions& options, std::vector<std::
 void AnswerWriter::put(const void* bytes, std::size_t size) {
   const auto* from = static_cast<const std::byte*>(bytes);
   buffer_.insert(buffer_.end(), from, from + size);
-  if (buffer_.size() >= kBuffer) flush();
+  if (fd_ >= 0 && buffer_.size() >= kBuffer) flush();
 }
 
 void AnswerWriter::number(std::uint64_t value) { put(&value, sizeof value); }
 
 void AnswerWriter::text(std::span<const std::byte> bytes) {
   number(bytes.size());
-  if (bytes.size() < kBuffer) return put(bytes.data(), bytes.size());
+  if (fd_ < 0 || bytes.size() < kBuffer) return put(bytes.data(), bytes.size());
   flush();
   while (!bytes.empty() && !failed_) {
     const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
@@ -309,12 +311,20 @@ std::uint64_t AnswerReader::count(std::size_t size) {
   return failed_ ? 0 : found;
 }
 
-Result<std::vector<std::byte>> in_sandbox(const SandboxOptions& options,
-                                          const std::function<void(AnswerWriter&)>& work) {
+namespace {
+
+struct Started {
+  pid_t child;
+  Descriptor answers;
+};
+
+Result<Started> start_child(const SandboxOptions& options, const std::function<void(AnswerWriter&)>& work) {
   if (stop_lookups) return Error{"interrupted"};
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
-  ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
+  Descriptor answers(ends[0]);
+  const Descriptor write_end(ends[1]);
+  ::fcntl(answers.get(), F_SETPIPE_SZ, 1 << 20);
   const pid_t parent = ::getpid();
   static_cast<void>(filter());  // made here, for all
   pid_t child = 0;
@@ -324,22 +334,30 @@ Result<std::vector<std::byte>> in_sandbox(const SandboxOptions& options,
     child = ::fork();
     error = errno;
   }
-  if (child == 0) be_the_child(options, ends[1], parent, work);
-  ::close(ends[1]);
-  std::vector<std::byte> answer;
-  std::string problem;
+  if (child == 0) be_the_child(options, write_end.get(), parent, work);
+  if (child < 0) return Error{std::string("cannot start a process to read it: ") + std::strerror(error)};
+  return Started{child, std::move(answers)};
+}
+
+/// Its status; 0 where that is not told, as whoever started us ignores SIGCHLD.
+int wait_for(pid_t child) {
   int status = 0;
-  if (child < 0) {
-    problem = std::string("cannot start a process to read it: ") + std::strerror(error);
-  } else {
-    problem = read_answer(ends[0], options, answer);
-    if (!problem.empty()) ::kill(child, SIGKILL);
-    pid_t waited = 0;
-    do waited = ::waitpid(child, &status, 0);
-    while (waited < 0 && errno == EINTR);
-    if (waited < 0) status = 0;  // whoever started us ignores SIGCHLD: the answer's end says whether it is whole
-  }
-  ::close(ends[0]);
+  pid_t waited = 0;
+  do waited = ::waitpid(child, &status, 0);
+  while (waited < 0 && errno == EINTR);
+  return waited < 0 ? 0 : status;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> in_sandbox(const SandboxOptions& options,
+                                          const std::function<void(AnswerWriter&)>& work) {
+  const auto started = start_child(options, work);
+  if (!started) return started.error();
+  std::vector<std::byte> answer;
+  std::string problem = read_answer(started->answers.get(), options, answer);
+  if (!problem.empty()) ::kill(started->child, SIGKILL);
+  const int status = wait_for(started->child);  // an answer's end says whether it is whole
   if (!problem.empty()) return Error{std::move(problem)};
   if (status != 0 || answer.size() < sizeof kWhole) return Error{ending(status)};
   std::uint64_t end = 0;
@@ -347,6 +365,126 @@ Result<std::vector<std::byte>> in_sandbox(const SandboxOptions& options,
   if (end != kWhole) return Error{ending(status)};
   answer.resize(answer.size() - sizeof end);
   return answer;
+}
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// False: it cannot be read or written by then.
+bool wait_until(int fd, short events, SteadyClock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - SteadyClock::now()).count();
+    if (left < 0 || stop_lookups) return false;
+    constexpr long kLook = 50;  // as in read_answer()
+    pollfd ready{fd, events, 0};
+    if (::poll(&ready, 1, static_cast<int>(std::min(left + 1, kLook))) > 0) return true;
+  }
+}
+
+/// Without `until` it waits for as long as it takes: a sandbox may not poll().
+bool read_all(int fd, void* into, std::size_t size, std::optional<SteadyClock::time_point> until = {}) {
+  auto* to = static_cast<std::byte*>(into);
+  while (size != 0) {
+    if (until && !wait_until(fd, POLLIN, *until)) return false;
+    const ssize_t n = ::read(fd, to, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    to += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+bool send_all(int fd, const void* from, std::size_t size, SteadyClock::time_point until) {
+  const auto* at = static_cast<const std::byte*>(from);
+  while (size != 0) {
+    if (!wait_until(fd, POLLOUT, until)) return false;
+    const ssize_t n = ::send(fd, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) return false;
+    at += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<AskedSandbox> AskedSandbox::start(const SandboxOptions& options, const Work& work) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return Error{std::string("cannot make a socket: ") + std::strerror(errno)};
+  Descriptor questions(ends[0]);
+  const Descriptor asked(ends[1]);
+  SandboxOptions with = options;
+  with.keep.push_back(asked.get());
+  auto started = start_child(with, [&](AnswerWriter& out) {
+    std::vector<std::byte> question;
+    for (std::uint64_t size = 0; read_all(asked.get(), &size, sizeof size);) {
+      question.resize(size);
+      if (!read_all(asked.get(), question.data(), size)) return;
+      AnswerWriter answer;
+      work(question, answer);
+      out.text(answer.bytes());
+      if (!out.flush()) return;
+    }
+  });
+  if (!started) return started.error();
+  return AskedSandbox(started->child, std::move(started->answers), std::move(questions), options.most);
+}
+
+AskedSandbox::AskedSandbox(pid_t child, Descriptor answers, Descriptor questions, std::size_t most)
+    : child_(child), answers_(std::move(answers)), questions_(std::move(questions)), most_(most) {}
+AskedSandbox::AskedSandbox(AskedSandbox&& other) noexcept
+    : child_(std::exchange(other.child_, 0)),
+      answers_(std::move(other.answers_)),
+      questions_(std::move(other.questions_)),
+      most_(other.most_),
+      late_(other.late_) {}
+AskedSandbox& AskedSandbox::operator=(AskedSandbox&& other) noexcept {
+  end();
+  child_ = std::exchange(other.child_, 0);
+  answers_ = std::move(other.answers_);
+  questions_ = std::move(other.questions_);
+  most_ = other.most_;
+  late_ = other.late_;
+  return *this;
+}
+AskedSandbox::~AskedSandbox() { end(); }
+
+void AskedSandbox::end() {
+  if (child_ == 0) return;
+  ::kill(child_, SIGKILL);
+  wait_for(std::exchange(child_, 0));
+}
+
+Result<std::vector<std::byte>> AskedSandbox::ask(std::span<const std::byte> question,
+                                                 std::chrono::milliseconds patience) {
+  const auto until = SteadyClock::now() + patience;
+  const Error late{"its reader gave no answer in time"};
+  if (child_ == 0) return late;
+  const std::uint64_t asked = question.size();
+  if (!send_all(questions_.get(), &asked, sizeof asked, until) ||
+      !send_all(questions_.get(), question.data(), question.size(), until)) {
+    end();
+    return late;
+  }
+  for (++late_;; --late_) {
+    if (!wait_until(answers_.get(), POLLIN, until)) return late;
+    std::uint64_t size = 0;
+    std::vector<std::byte> answer;
+    bool is_whole = read_all(answers_.get(), &size, sizeof size, until) && size <= most_;
+    if (is_whole) answer.resize(size);
+    is_whole = is_whole && read_all(answers_.get(), answer.data(), answer.size(), until);
+    if (!is_whole) {
+      end();
+      return late;
+    }
+    if (late_ != 1) continue;
+    late_ = 0;
+    return answer;
+  }
 }
 
 int open_regular(const char* path, int flags) {

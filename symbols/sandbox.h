@@ -7,6 +7,8 @@
 // It has the rights of the traced program's user where we are root, no descriptor but its answer's, no arena, limits on
 // time, memory and file size, no new privileges, and a seccomp filter: it can read files, and nothing else.
 #pragma once
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -18,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "symbols/credentials.h"
 
@@ -29,15 +32,19 @@ inline std::atomic<bool> stop_lookups{false};
 /// What the work writes, in the sandbox: little-endian numbers, and texts behind their size.
 class AnswerWriter {
  public:
+  /// Keeps all of it.
+  AnswerWriter() = default;
   explicit AnswerWriter(int fd) : fd_(fd) {}
   void number(std::uint64_t value);
   void text(std::string_view text);
   void text(std::span<const std::byte> bytes);
   bool flush();
+  /// What is kept.
+  std::span<const std::byte> bytes() const { return buffer_; }
 
  private:
   void put(const void* bytes, std::size_t size);
-  int fd_;
+  int fd_ = -1;
   bool failed_ = false;
   std::vector<std::byte> buffer_;
 };
@@ -73,6 +80,30 @@ struct SandboxOptions {
 /// Any thread may call it.
 Result<std::vector<std::byte>> in_sandbox(const SandboxOptions& options,
                                           const std::function<void(AnswerWriter&)>& work);
+
+/// A sandbox that stays, and keeps what it has read, to answer one question after another. Use from one thread.
+class AskedSandbox {
+ public:
+  using Work = std::function<void(std::span<const std::byte> question, AnswerWriter& answer)>;
+
+  static Result<AskedSandbox> start(const SandboxOptions& options, const Work& work);
+  ~AskedSandbox();
+  AskedSandbox(AskedSandbox&& other) noexcept;
+  AskedSandbox& operator=(AskedSandbox&& other) noexcept;
+
+  /// Error: there was no answer in time. It may come later, and is passed over then: a question that took too long may
+  /// be asked again.
+  Result<std::vector<std::byte>> ask(std::span<const std::byte> question, std::chrono::milliseconds patience);
+
+ private:
+  AskedSandbox(pid_t child, Descriptor answers, Descriptor questions, std::size_t most);
+  void end();
+  pid_t child_;  // 0: it has ended
+  Descriptor answers_;
+  Descriptor questions_;
+  std::size_t most_;
+  std::size_t late_ = 0;  // answers that nobody waits for any more
+};
 
 /// Opens a file to be read whose name somebody else chose: a regular one that lies on a file system for data. Nothing
 /// else is opened, not even for a moment: no device, FIFO or socket, no file of /proc or /sys. Returns the descriptor,

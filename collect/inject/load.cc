@@ -15,8 +15,8 @@
 
 #include "arch/remote_call.h"
 #include "collect/inject/allocator.h"
+#include "collect/inject/doubtful_stacks.h"
 #include "collect/inject/memory.h"
-#include "collect/inject/sleepers.h"
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
 
@@ -202,7 +202,7 @@ std::string why_not_traced(int error) {
 
 /// None: this thread is not where that may be done now.
 std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const Target& target, const Call& call,
-                              const OwnAllocator& allocator, Sleepers& sleepers) {
+                              const OwnAllocator& allocator, DoubtfulStacks& doubtful) {
   Tracee tracee(thread);
   if (!tracee.attached()) {
     if (errno == ESRCH) return std::nullopt;
@@ -213,9 +213,10 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
   if (!registers || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
   const auto stack = stack_of(*registers, memory, target.mappings);
   if (!stack) return std::nullopt;
-  const auto verdict = BusyCode(memory, target.mappings, allocator).judge(*stack, memory);
+  const BusyCode busy(memory, target.mappings, allocator);
+  const auto verdict = busy.judge(*stack, memory);
   if (verdict == BusyCode::Verdict::kBusy) return std::nullopt;
-  if (verdict == BusyCode::Verdict::kNotKnown && !sleepers.is_free(thread, *stack)) return std::nullopt;
+  if (verdict == BusyCode::Verdict::kNotKnown && !doubtful.is_free(*stack, busy, memory)) return std::nullopt;
   const std::vector<char> code = code_for(target, resumption_of(*registers), call.argument);
   if (!memory.write(target.place, code.data(), code.size()))
     return Status(Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"});
@@ -234,14 +235,14 @@ Status call_in_process(pid_t pid, const Call& call) {
   const std::size_t size = static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) +
                            sizeof(arch::RemoteCall) + call.argument.size() + 1;
   const OwnAllocator allocator = own_allocator(pid, *memory, mappings_of(pid));
-  Sleepers sleepers(pid);
+  DoubtfulStacks doubtful(pid);
   const auto until = SteadyClock::now() + kLookFor;
   do {
     auto target = look(pid, *memory, call, size);
     if (!target) return target.error();
     for (const pid_t thread : threads_to_try(pid))
-      if (auto called = call_in(thread, *memory, *target, call, allocator, sleepers)) return *called;
-    sleepers.judge(*memory, target->mappings, allocator);
+      if (auto called = call_in(thread, *memory, *target, call, allocator, doubtful)) return *called;
+    doubtful.prepare();
     usleep(kRoundMicroseconds);
   } while (SteadyClock::now() < until);
   if (!allocator.program.empty() && allocator.code.empty())

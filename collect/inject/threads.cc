@@ -106,21 +106,13 @@ BusyCode::Verdict BusyCode::judge(const StackWords& stack, const ForeignMemory& 
     if (!within(code_, word)) return false;
     return (has(word) && follows_call(word, memory)) || is_signal_return(word, memory);
   });
-  if (is_clear) return Verdict::kFree;
-  return is_asleep ? Verdict::kNotKnown : Verdict::kBusy;
+  return is_clear ? Verdict::kFree : Verdict::kNotKnown;
 }
 
 bool BusyCode::is_free(const std::vector<std::uint64_t>& frames, const ForeignMemory& memory) const {
   return std::none_of(frames.begin(), frames.end(), [&](std::uint64_t address) {
     return has(address) || has(address - 1) || is_signal_return(address, memory);
   });
-}
-
-bool StackWords::is_same(const StackWords& other) const {
-  const auto kept = [](const user_regs_struct& r) {
-    return std::array{r.rip, r.rsp, r.rbp, r.rbx, r.r12, r.r13, r.r14, r.r15};
-  };
-  return kept(registers) == kept(other.registers) && words == other.words;
 }
 
 std::optional<StackWords> stack_of(const user_regs_struct& registers, const ForeignMemory& memory,

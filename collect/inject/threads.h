@@ -17,8 +17,6 @@ namespace karst::collect {
 struct StackWords {
   user_regs_struct registers{};
   std::vector<std::uint64_t> words;
-  /// The same frames: what a callee may change does not count.
-  bool is_same(const StackWords& other) const;
 };
 /// None: it stands on no stack that has room for a call.
 std::optional<StackWords> stack_of(const user_regs_struct& registers, const ForeignMemory& memory,
@@ -31,7 +29,7 @@ class BusyCode {
   enum class Verdict : std::uint8_t {
     kFree,     ///< no frame of the thread is in such code or in a signal handler
     kBusy,     ///< it stands in such code
-    kNotKnown  ///< it sleeps; a word on its stack looks like a return address in such code, and may be an old one
+    kNotKnown  ///< a word on its stack looks like a return address in such code, and may be an old one
   };
   Verdict judge(const StackWords& stack, const ForeignMemory& memory) const;
   /// Whether frames that stand, or go on, at these addresses are not in such code, nor in a signal handler.

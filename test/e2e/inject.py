@@ -6,6 +6,7 @@ import signal
 import struct
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
 
@@ -88,20 +89,22 @@ class Attaching(InjectTest):
     def test_a_thread_that_waits_for_signals(self):
         self.check_calls_after_attaching("pause")
 
-    def asleep(self, how):
-        return self.start(build("inject-asleep", "inject/asleep.c", "-O1", compiler="gcc"), how)
+    def asleep(self, *how):
+        return self.start(build("inject-asleep", "inject/asleep.c", "-O1", compiler="gcc"), *how)
 
-    def test_the_only_thread_sleeps_above_old_words(self):
-        child = self.asleep("old")
-        self.assertIn("is traced from now on", self.attach(child.pid, "--min-instructions", "0"))
-        child.stdin.write("on\n")
-        self.finish(child)
-
-    def test_the_only_thread_sleeps_where_it_has_a_lock(self):
-        for how in ("callback", "handler"):
+    def test_the_only_thread_is_above_old_words(self):
+        for how in (("old",), ("old", "computes")):
             with self.subTest(how=how):
-                child = self.asleep(how)
-                self.assertIn("in the dynamic linker, the allocator or a signal handler", self.attach(child.pid, status=1))
+                child = self.asleep(*how)
+                self.assertIn("is traced from now on", self.attach(child.pid, "--min-instructions", "0"))
+                child.stdin.write("on\n")
+                self.finish(child)
+
+    def test_the_only_thread_is_where_it_has_a_lock(self):
+        children = [self.asleep(*how) for how in (("callback",), ("handler",), ("callback", "computes"), ("handler", "computes"))]
+        with ThreadPoolExecutor() as side_by_side:  # each is looked at for 5 s
+            for child, said in zip(children, side_by_side.map(lambda child: self.attach(child.pid, status=1), children)):
+                self.assertIn("in the dynamic linker, the allocator or a signal handler", said)
                 child.stdin.write("on\n")
                 self.finish(child)
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -238,6 +239,48 @@ TEST(Sandbox, IsRefusedAndEndedWhenInterrupted) {
             "interrupted");
   signal(SIGALRM, SIG_DFL);
   stop_lookups = false;
+}
+
+/// Gives the question back; the words are what it does first.
+void echo(std::span<const std::byte> question, AnswerWriter& answer) {
+  const std::string_view text(reinterpret_cast<const char*>(question.data()), question.size());
+  if (text == "late")
+    for (const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+         std::chrono::steady_clock::now() < until;)
+      sched_yield();
+  if (text == "fault") fault();
+  answer.text(text);
+}
+
+TEST(AskedSandbox, AnswersOneQuestionAfterAnother) {
+  using std::chrono_literals::operator""ms;
+  using std::chrono_literals::operator""s;
+  auto sandbox = AskedSandbox::start({.most = std::size_t{3} << 20}, echo);
+  ASSERT_TRUE(sandbox);
+  const auto ask = [&](std::string_view question, std::chrono::milliseconds patience = 10s) {
+    const auto answer = sandbox->ask(std::as_bytes(std::span(question.data(), question.size())), patience);
+    return answer ? std::string(AnswerReader(*answer).text()) : "none: " + answer.error().message;
+  };
+  EXPECT_EQ(ask("one"), "one");
+  EXPECT_EQ(ask(""), "");
+  const std::string large(std::size_t{2} << 20, 'x');
+  EXPECT_EQ(ask(large), large);
+  // Late answers are no other question's.
+  const std::string none = "none: its reader gave no answer in time";
+  EXPECT_EQ(ask("late", 20ms), none);
+  EXPECT_EQ(ask("late", 20ms), none);
+  EXPECT_EQ(ask("two"), "two");
+  AskedSandbox other = std::move(*sandbox);
+  *sandbox = std::move(other);
+  EXPECT_EQ(ask("three"), "three");
+  // No more than was said, and none of one that is gone.
+  const std::string more(std::size_t{4} << 20, 'x');
+  EXPECT_EQ(ask(more), none);
+  EXPECT_EQ(ask("four"), none);
+  sandbox = AskedSandbox::start({}, echo);
+  ASSERT_TRUE(sandbox);
+  EXPECT_EQ(ask("fault"), none);
+  EXPECT_EQ(ask("five"), none);
 }
 
 TEST(Sandbox, RootReadsWithTheRightsOfTheProgramsUser) {

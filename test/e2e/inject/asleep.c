@@ -1,4 +1,4 @@
-// One thread, which sleeps in read() until a line comes:
+// One thread, which sleeps in read() until a line comes, or with a second word computes until then:
 //   old        with words of the allocator and the dynamic linker on its stack, which nobody will return to
 //   callback   in a callback of dl_iterate_phdr(), which has the dynamic linker's lock
 //   handler    in a signal's handler
@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,18 @@
 
 enum { kDeep = 16 << 10 };
 static int g_got;
+static int g_computes;
+
+__attribute__((noinline)) static void compute(void) {
+  for (volatile int i = 0; i < 3000000;) i = i + 1;
+}
 
 __attribute__((noinline)) static void wait_for_line(void) {
   char line[64];
-  if (write(1, "ready\n", 6) != 6 || read(0, line, sizeof line) < 0) _exit(1);
+  struct pollfd input = {.fd = 0, .events = POLLIN};
+  if (write(1, "ready\n", 6) != 6) _exit(1);
+  while (g_computes && poll(&input, 1, 0) == 0) compute();
+  if (read(0, line, sizeof line) < 0) _exit(1);
   ++g_got;
 }
 
@@ -53,6 +62,7 @@ static void in_handler(int signal) {
 
 int main(int count, char** words) {
   const char* const how = count > 1 ? words[1] : "";
+  g_computes = count > 2;
   use_stack(20);
   if (strcmp(how, "old") == 0) wait_above_it();
   if (strcmp(how, "callback") == 0) dl_iterate_phdr(in_callback, NULL);
