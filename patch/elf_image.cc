@@ -214,6 +214,28 @@ std::vector<ElfImage::NamedCode> ElfImage::exported_functions() const {
   return found;
 }
 
+std::vector<std::string_view> ElfImage::needed() const {
+  std::vector<std::uint64_t> places;
+  std::uint64_t texts = 0;
+  for (const Elf64_Phdr& segment : segments_) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    const auto bytes = bytes_at(segment.p_offset, segment.p_filesz);
+    Elf64_Dyn entry{};
+    for (std::size_t at = 0; at + sizeof entry <= bytes.size(); at += sizeof entry) {
+      std::memcpy(&entry, bytes.data() + at, sizeof entry);
+      if (entry.d_tag == DT_NULL) break;
+      if (entry.d_tag == DT_NEEDED) places.push_back(entry.d_un.d_val);
+      if (entry.d_tag == DT_STRTAB) texts = entry.d_un.d_ptr;
+    }
+  }
+  std::vector<std::string_view> names;
+  const auto all = from(texts);
+  const std::string_view text(reinterpret_cast<const char*>(all.data()), all.size());
+  for (const std::uint64_t place : places)
+    if (place < text.size()) names.push_back(text.substr(place, text.find('\0', place) - place));
+  return names;
+}
+
 bool ElfImage::has_restartable_sequences() const {
   return section("__rseq_cs") != nullptr || section("__rseq_cs_ptr_array") != nullptr;
 }

@@ -62,6 +62,8 @@ class ElfImage {
   std::vector<NamedCode> functions() const;
   /// The same of dynamic symbols alone: what other modules can call by name.
   std::vector<NamedCode> exported_functions() const;
+  /// Names of the libraries that it asks for when it is loaded.
+  std::vector<std::string_view> needed() const;
   /// It has restartable sequences (__rseq_cs), whose code must stay where it is.
   bool has_restartable_sequences() const;
   /// Empty: it has none.

@@ -13,6 +13,8 @@
 namespace karst::patch {
 namespace {
 
+constexpr std::size_t kFewFunctions = 40;  // whose work is done by a library
+
 bool take_reason(symbols::AnswerReader& in, LeftOut& reason) {
   const std::uint64_t why = in.number();
   reason = why < kLeftOutCount ? static_cast<LeftOut>(why) : LeftOut::kUnknownCode;
@@ -127,6 +129,9 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
     places = find_places(*frames, code, options);
   }
   for (const Function& f : places.functions) found.functions.push_back({f.code.begin, f.code.end, f.left_out});
+  if (found.functions.size() < kFewFunctions) {
+    for (const std::string_view name : image->needed()) found.libraries.emplace_back(name);
+  }
   if (options.named) judge_named(*options.named, *frames, found.functions);
   for (std::size_t i = 0; i < probes.size(); ++i) {
     ProbeEntry& probe = probes[i];
@@ -193,7 +198,7 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
       out.text(d.name);
       out.number(static_cast<std::uint64_t>(d.left_out));
     }
-    for (const auto* names : {&found.other_probes, &found.near}) {
+    for (const auto* names : {&found.other_probes, &found.libraries, &found.near}) {
       out.number(names->size());
       for (const std::string& name : *names) out.text(name);
     }
@@ -223,7 +228,7 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
     d.name = in.text();
     if (!take_reason(in, d.left_out)) return senseless;
   }
-  for (auto* names : {&found.other_probes, &found.near}) {
+  for (auto* names : {&found.other_probes, &found.libraries, &found.near}) {
     names->resize(in.count(sizeof(std::uint64_t)));
     for (std::string& name : *names) name = in.text();
   }

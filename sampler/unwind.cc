@@ -260,7 +260,8 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
   return result;
 }
 
-Result<LiveUnwinder> LiveUnwinder::start(std::shared_ptr<const AddressSpace> space, std::vector<CodeFile> files,
+Result<LiveUnwinder> LiveUnwinder::start(const std::shared_ptr<const AddressSpace>& space,
+                                         const std::vector<CodeFile>& files,
                                          const std::optional<symbols::Credentials>& as) {
   symbols::SandboxOptions options{.as = as};
   options.cpu_time = std::chrono::seconds{20};

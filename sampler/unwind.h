@@ -70,8 +70,8 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
 class LiveUnwinder {
  public:
   /// `space` has the process's mappings, whose files are in `files`.
-  static Result<LiveUnwinder> start(std::shared_ptr<const AddressSpace> space, std::vector<CodeFile> files,
-                                    const std::optional<symbols::Credentials>& as);
+  static Result<LiveUnwinder> start(const std::shared_ptr<const AddressSpace>& space,
+                                    const std::vector<CodeFile>& files, const std::optional<symbols::Credentials>& as);
   /// Addresses as Unwound::Stack has them; empty if the last one's caller is not known. Error: there was no answer in
   /// time. A later one may have it, as files were read meanwhile.
   Result<std::vector<std::uint64_t>> frames(const Registers& registers, std::span<const std::byte> stack,

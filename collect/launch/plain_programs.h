@@ -43,10 +43,11 @@ class PlainPrograms {
   /// What was patched of each module, and why the rest was not.
   struct Module {
     std::string path;
-    std::string problem;             ///< why nothing of it can be patched; empty: something can
-    std::vector<std::string> named;  ///< globs of the functions that were asked for; none: all
-    std::vector<std::string> near;   ///< no function is named so: names like that
-    std::uint64_t functions = 0;     ///< that were looked at: of all, or of those that were named
+    std::string problem;                   ///< why nothing of it can be patched; empty: something can
+    std::vector<std::string> named;        ///< globs of the functions that were asked for; none: all
+    std::vector<std::string> libraries{};  ///< names of those that it is linked with, if it has few functions
+    std::vector<std::string> near;         ///< no function is named so: names like that
+    std::uint64_t functions = 0;           ///< that were looked at: of all, or of those that were named
     std::array<std::uint64_t, patch::kLeftOutCount> counts{};  ///< by patch::LeftOut
     std::vector<patch::ProbeOutcome> probes;                   ///< that were wanted
     std::vector<std::string> other_probes;                     ///< names, where it has none of them

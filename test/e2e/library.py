@@ -225,6 +225,14 @@ class Words(TortureTest):
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
 
+    def test_programs_that_are_a_few_lines_around_it(self):
+        """Which library has the rest is said, unless it was asked for."""
+        where = library().parent
+        plain = build("library-around", "library/around.c", f"-L{where}", f"-Wl,-rpath,{where}", "-lwork", compiler="gcc")
+        for options, says in (((), True), (("--library", "libwork*"), False)):
+            run = self.run_traced(plain, options=options, status=None)
+            self.assertEqual("its libraries may have more: --library libwork.so.1\n" in run.err, says, run.err)
+
     def test_no_such_library(self):
         said = self.said("libwrk*")
         self.assertIn("means no library that was loaded; did you mean 'libwork'?", said)

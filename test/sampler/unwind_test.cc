@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -169,6 +170,14 @@ TEST(Unwinding, InTheSandboxIsTheSame) {
   deeper(seen, 12, 1, 2);
   read_maps(seen);
   const Unwound here = unwind_here(std::span(&seen.sample, 1), seen.files);
+  ASSERT_FALSE(here.stacks[0].cut);
+  auto live = LiveUnwinder::start(seen.sample.space, seen.files, std::nullopt);
+  ASSERT_TRUE(live);
+  for (int i = 0; i < 2; ++i) {
+    const auto frames = live->frames(seen.sample.registers, seen.sample.stack, std::chrono::seconds(10));
+    ASSERT_TRUE(frames);
+    EXPECT_EQ(*frames, here.stacks[0].addresses);
+  }
   const auto there = unwind(std::span(&seen.sample, 1), seen.files, std::nullopt);
   ASSERT_TRUE(there) << there.error().message;
   EXPECT_EQ(there->stacks[0].functions, here.stacks[0].functions);

@@ -1,5 +1,5 @@
-/* The compiler's own longjmp, which calls nothing: by a buffer among data, and by a chain of them on the stack, which is
-   how Ruby raises. */
+/* The compiler's own longjmp, which calls nothing: by a buffer among data, and by a chain of them on the stack, which
+   is how Ruby raises. */
 #include <alloca.h>
 
 #include "../ways_out/steps.h"
