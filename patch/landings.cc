@@ -12,7 +12,7 @@ namespace {
 /// Memory at a distance from a register, or at an address (no register).
 struct Place {
   ZydisRegister base = ZYDIS_REGISTER_NONE;
-  std::int64_t at = 0;
+  std::uint64_t at = 0;
 };
 
 /// A buffer has the frame, the address and the stack pointer, in words that follow each other; with CET gcc puts that
@@ -24,16 +24,23 @@ class Search {
   }
 
   std::vector<Landing> all() {
-    for (const Code::Numbered& saved : code_.stack_pointers_saved()) look(saved.frame, saved.number);
+    const std::vector<Code::Numbered> saved = code_.stack_pointers_saved();
+    if (saved.size() > kMostSaved) return {};
+    for (const Code::Numbered& one : saved)
+      if (code_.of(one.frame).size() <= kMostInstructions) look(one.frame, one.number);
     std::vector<Landing> found;
     for (auto& [address, landing] : found_) found.push_back(std::move(landing));
     return found;
   }
 
  private:
-  static constexpr std::size_t kFar = 24;           // instructions
-  static constexpr std::int64_t kWord = 8;          // bytes
-  static constexpr std::int64_t kWideOperand = 64;  // bits
+  // Each is sought in all of its function: beyond these a file is no compiler's work, but a trap.
+  static constexpr std::size_t kMostSaved = 4096;
+  static constexpr std::size_t kMostInstructions = 1 << 16;
+
+  static constexpr std::size_t kFar = 24;            // instructions
+  static constexpr std::uint64_t kWord = 8;          // bytes
+  static constexpr std::uint16_t kWideOperand = 64;  // bits
 
   const Instruction& at(std::size_t n) const { return code_.of(f_)[n]; }
   std::uint64_t address(std::size_t n) const { return frames_.all()[f_].code.begin + at(n).offset; }
@@ -50,8 +57,8 @@ class Search {
         to.mem.index != ZYDIS_REGISTER_NONE || to.mem.segment == ZYDIS_REGISTER_FS ||
         to.mem.segment == ZYDIS_REGISTER_GS)
       return std::nullopt;
-    if (to.mem.base == ZYDIS_REGISTER_RIP) return Place{ZYDIS_REGISTER_NONE, static_cast<std::int64_t>(at(n).target)};
-    return Place{to.mem.base, to.mem.disp.value};
+    if (to.mem.base == ZYDIS_REGISTER_RIP) return Place{ZYDIS_REGISTER_NONE, at(n).target};
+    return Place{to.mem.base, static_cast<std::uint64_t>(to.mem.disp.value)};
   }
 
   /// Whether flow goes from number n - 1 to n, and from nowhere else.
@@ -79,12 +86,12 @@ class Search {
     if (!top) return;
     const std::size_t first = first_of_run(n);
     const std::size_t end = end_of_run(n);
-    std::map<std::int64_t, std::size_t> words;  // by their distance before the last: who fills them
+    std::map<std::uint64_t, std::size_t> words;  // by their distance before the last: who fills them
     for (std::size_t i = first; i < end; ++i) {
       if (!decode(i)) return;
       if (const auto stored = stored_at(i); stored && stored->base == top->base) words[top->at - stored->at] = i;
     }
-    for (const std::int64_t label : {kWord, 2 * kWord}) {
+    for (const std::uint64_t label : {kWord, 2 * kWord}) {
       if (!words.contains(label) || !words.contains(label + kWord)) continue;
       const auto lands = stored_number(words[label], first);
       if (!lands || !is_landing(*lands)) continue;

@@ -12,12 +12,11 @@
 #include <ucontext.h>
 
 #include "arch/jump_buffer.h"
-#include "runtime/hooks/ways_out.h"
+#include "runtime/hooks/jump_marks.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
 
 extern "C" {
 #ifdef KARST_STATIC
@@ -58,12 +57,6 @@ inline void* libc(Function f) {
 }
 #endif
 
-void record_jump_to(std::uintptr_t stack_pointer) {
-  const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
-  record_group(words, 2);
-  calls_left(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), stack_pointer);
-}
-
 void record_switch(std::uintptr_t from, std::uintptr_t to) {
   const Event words[] = {make_mark(0, Mark::kSwitched), make_place(from), make_place(to)};
   record_group(words, 3);
@@ -92,13 +85,6 @@ __attribute__((constructor)) void find_all() {
 
 }  // namespace
 
-void place_is_set(std::uintptr_t stack_pointer) {
-  const Event word = make_place(stack_pointer, Mark::kSetPlace);
-  record_group(&word, 1);
-}
-
-void jump_has_landed(std::uintptr_t stack_pointer) { record_jump_to(stack_pointer); }
-
 std::uint32_t g_vforks;
 
 }  // namespace karst::runtime
@@ -110,7 +96,7 @@ extern "C" {
 
 KARST_HIDDEN void* karst_sets_place(std::uint32_t which, std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
-  place_is_set(stack_pointer);
+  record_place(stack_pointer);
   return libc(static_cast<Function>(which));
 }
 
@@ -143,7 +129,7 @@ KARST_HIDDEN void* karst_jumps(std::uint32_t which, std::uintptr_t stack_pointer
 /// The calling thread is about to become a child of vfork, too.
 KARST_HIDDEN void karst_vforks(std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
-  place_is_set(stack_pointer);
+  record_place(stack_pointer);
   __atomic_add_fetch(&g_vforks, 1, __ATOMIC_RELAXED);
 }
 

@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "runtime/hooks/jump_marks.h"
 #include "runtime/hooks/values.h"
-#include "runtime/hooks/ways_out.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -46,8 +46,8 @@ void raise_semaphore(std::uint64_t address) {
 
 extern "C" void karst_record_probe(const SavedProbe* saved) {
   ProbeSite& site = reinterpret_cast<ProbeSite*>(saved->probes)[saved->number];
-  if (site.probe->kind == PatchProbeKind::kSetsPlace) return place_is_set(saved->rsp);
-  if (site.probe->kind == PatchProbeKind::kLands) return jump_has_landed(saved->rsp);
+  if (site.probe->kind == PatchProbeKind::kSetsPlace) return record_place(saved->rsp);
+  if (site.probe->kind == PatchProbeKind::kLands) return record_jump_to(saved->rsp);
   if (!may_record_notes()) return;
   const std::uint32_t id = note_id_with_values(&site.name, site.description, site.description_size);
   if (id == 0) return;

@@ -36,11 +36,6 @@ static_assert(sizeof(Unwinder) == 40);
 /// an _Unwind_Context, are gone. Records the exits of the traced calls among them.
 void frames_are_gone(void* context, const void* caller);
 
-/// The calling thread's stack pointer is noted as that of a place that a jump may lead to; such a jump has ended.
-/// Async-signal-safe.
-void place_is_set(std::uintptr_t stack_pointer);
-void jump_has_landed(std::uintptr_t stack_pointer);
-
 /// Threads of the process that are in vfork(), their children among them. After a fork it may be too many.
 extern std::uint32_t g_vforks;
 
