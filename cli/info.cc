@@ -277,6 +277,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
         fmt::format("forked by its parent, inside {} of its parent's calls (not counted here)", count_text(inherited)));
   }
   if ((process.flags & format::kProcessOff) != 0) line("started with tracing off");
+  if ((process.flags & format::kProcessLate) != 0) line("ran already when tracing came (karst attach)");
   const auto duration = [&](std::uint64_t ticks) { return duration_text(trace.clock().to_ns(ticks)); };
   if (process.min_duration_ticks != 0) {
     std::uint64_t left_out = 0;

@@ -56,6 +56,11 @@ struct ArenaClock {
 };
 static_assert(sizeof(ArenaClock) == 32);
 
+enum ArenaBeginning : std::uint32_t {
+  kBeganOff = 1,   ///< with off=1
+  kBeganLate = 2,  ///< libkarst was brought into the process as it ran (karst attach)
+};
+
 struct ArenaHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -73,7 +78,7 @@ struct ArenaHeader {
   std::uint32_t block_capacity;  ///< shrinks when memory for more cannot be had
   std::uint32_t pid;
   std::uint32_t parent_pid;
-  std::uint32_t off;  ///< 1: started with off=1
+  std::uint32_t began;  ///< ArenaBeginning bits
   std::uint64_t start_ticks;
   std::uint64_t start_monotonic_raw_ns;
   std::uint64_t start_realtime_ns;

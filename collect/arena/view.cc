@@ -230,7 +230,8 @@ reader::Process ArenaView::process_without_functions() const {
   reader::Process p;
   p.pid = now.pid;
   p.parent_pid = now.parent_pid;
-  p.flags = now.off != 0 ? static_cast<std::uint32_t>(kProcessOff) : 0U;
+  p.flags = (now.began & kBeganOff) != 0 ? static_cast<std::uint32_t>(kProcessOff) : 0U;
+  if ((now.began & kBeganLate) != 0) p.flags |= kProcessLate;
   p.start_ticks = layout_.start_ticks;
   p.end_ticks = now.end_ticks;
   p.overwritten_events = now.overwritten_events;

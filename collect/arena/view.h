@@ -89,6 +89,8 @@ class ArenaView {
 
   /// Calls by function id, where the process counts them (format/arena.h, CountPage); else empty.
   std::vector<std::uint64_t> counts() const;
+  /// libkarst was brought into the process as it ran: calls may have been open.
+  bool began_late() const { return (now().began & format::kBeganLate) != 0; }
   std::uint64_t min_duration_ticks() const { return layout_.min_duration_ticks; }
   /// Calls for whose counters there was no memory.
   std::uint64_t uncounted_calls() const { return now().uncounted_calls; }

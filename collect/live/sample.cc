@@ -90,7 +90,7 @@ Sample sample(const ArenaView& arena, const std::vector<ArenaBlock>& all_blocks,
     // A block that was recycled meanwhile is a gap.
     for (std::size_t i = 0; i < blocks.size();) {
       ThreadSample part([&arena](std::uint32_t id) { return arena.tail_owner(id); }, std::max(begin, blocks[i].ticks),
-                        blocks[i].sequence == 0 && blocks[i].ticks >= from);
+                        blocks[i].sequence == 0 && blocks[i].ticks >= from && !arena.began_late());
       for (bool gap = false; i < blocks.size() && !gap; ++i, ++read) {
         const auto events = arena.read(blocks[i], buffer);
         gap = events.empty();

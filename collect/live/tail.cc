@@ -251,7 +251,7 @@ void Tail::follow(Followed& f, const Horizon& horizon, std::uint64_t now, bool e
     if (!f.begun) {
       if (block.ticks > horizon.to) return;
       if (block.sequence != 0 && block.ticks > options_.from) f.calls.overwritten(block.sequence * kEventsPerBlock);
-      f.calls.begin(block.sequence == 0);
+      f.calls.begin(block.sequence == 0 && !arena_.began_late());
       f.go_to(block);
     } else if (block.sequence != f.at.sequence) {
       if (block.ticks > horizon.to) return;

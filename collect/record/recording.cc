@@ -56,6 +56,7 @@ struct Writing {
   std::optional<Renumbering> ids;  ///< of a forked child
   InheritedCalls inherited;
   RangeBegin begin;
+  bool is_late = false;
 };
 
 /// Blocks of the inherited events; returns by how much the thread's own sequence numbers go up.
@@ -96,6 +97,7 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     for (const format::Event e : w.inherited.first) mark_seen(e, seen);
   }
   const bool cut = options.from != 0;
+  const std::uint64_t late = w.is_late ? 1 : 0;
   RangeBegin range = w.begin;
   const auto put_begin = [&](std::uint32_t thread, std::uint64_t sequence) {
     const auto at = range.enters.find(thread);
@@ -116,13 +118,14 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     if (events.empty()) continue;
     // Number 0 would say that the thread's history begins here.
     if (cut) put_begin(block.thread, block.sequence + 1);
-    counter_of(block.thread).count(events, block.sequence, block.ticks);
+    counter_of(block.thread).count(events, block.sequence + late, block.ticks);
     if (w.ids) {
       renumbered.assign(events.begin(), events.end());
       std::transform(renumbered.begin(), renumbered.end(), renumbered.begin(), *w.ids);
       events = renumbered;
     }
-    const std::uint64_t sequence = block.sequence + (block.thread == w.inherited.heir ? shift : 0) + (cut ? 2 : 0);
+    const std::uint64_t sequence =
+        block.sequence + late + (block.thread == w.inherited.heir ? shift : 0) + (cut ? 2 : 0);
     writer.add_block(process, block.thread, sequence, block.ticks, events);
     summary.events += events.size();
     span.include(std::max(block.ticks, options.from));
@@ -204,6 +207,7 @@ void Recording::Impl::add(RecordedProcess recorded) {
   }
   for (reader::Thread& t : p.threads) t.process = p.index;
   Writing& w = all_.emplace_back();
+  w.is_late = (p.flags & format::kProcessLate) != 0;
   w.begin = fit_to_range(p, r.history, options_.from, options_.to);
   if (!options_.moment.empty()) p.moments.push_back(moment_of(p, options_.from, options_.to, options_.moment));
   summary_.overwritten += p.overwritten_events;

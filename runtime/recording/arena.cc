@@ -177,7 +177,7 @@ const char* Arena::create(const Options& options) {
 
 const char* Arena::create_in_child() {
   ArenaHeader h = kept_;
-  h.off = kept_control_.enabled == 0 ? 1 : 0;
+  h.began = kept_control_.enabled == 0 ? std::uint32_t{kBeganOff} : 0U;
   h.end_ticks = 0;
   h.clock_readings = 0;
   h.thread_count = 0;

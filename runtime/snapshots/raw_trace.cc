@@ -37,7 +37,8 @@ void write_process(RawFile& file, char* space, const RawTrace& trace) {
   ProcessRecord r{};
   r.pid = h.pid;
   r.parent_pid = h.parent_pid;
-  r.flags = h.off != 0 ? std::uint32_t{kProcessOff} : 0U;
+  r.flags = (h.began & kBeganOff) != 0 ? std::uint32_t{kProcessOff} : 0U;
+  if ((h.began & kBeganLate) != 0) r.flags |= kProcessLate;
   if (trace.switches_cut) r.flags |= kProcessSwitchesLost;
   if (!is_counter_trusted()) r.flags |= kProcessClockUnsure;
   r.wait_status = -1;

@@ -179,9 +179,12 @@ void Copying::note_lost(const Place& place) {
   if (place.events != 0) known_[place.thread] |= kGap;
 }
 
+/// The number that a thread's first block has in a trace (format/trace.h, kProcessLate).
+std::uint64_t first_sequence() { return (load(g_arena.header().began) & kBeganLate) != 0 ? 1 : 0; }
+
 void Copying::note_copied(const BlockRecord& record) {
   std::uint64_t& known = known_[record.thread];
-  const std::uint64_t number = (record.sequence + 1) & kNumber;
+  const std::uint64_t number = (record.sequence + 1 - first_sequence()) & kNumber;
   const std::uint64_t expected = (known & kNumber) != 0 ? known & kNumber : 1;
   if ((known & kGap) != 0 || number > expected) missing_until(record.ticks);
   // A block before the range was met already when it was listed.
@@ -198,7 +201,7 @@ void Copying::note_gaps_at_end() {
 std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& events, std::uint32_t* crc) {
   const BlockHeader& b = *g_arena.block(place.block);
   const std::uint64_t generation = load(b.generation);
-  BlockRecord record{load(b.thread), kEventsPerBlock, load(b.sequence), load(b.ticks)};
+  BlockRecord record{load(b.thread), kEventsPerBlock, load(b.sequence) + first_sequence(), load(b.ticks)};
   if (generation % 2 != 0 || record.thread != place.thread || record.ticks != place.ticks) {
     note_lost(place);
     return 0;

@@ -177,7 +177,7 @@ const char* make_arena() {
   ArenaHeader& h = g_arena.header();
   h.pid = static_cast<std::uint32_t>(sys::getpid());
   h.parent_pid = static_cast<std::uint32_t>(sys::getppid());
-  h.off = g_options.off ? 1 : 0;
+  h.began = g_options.off ? std::uint32_t{kBeganOff} : 0U;
   note_start_time(h);
   note_program(h, g_options);
   if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())
@@ -392,6 +392,7 @@ const char* enter_for_attach() {
     g_life = Life::kImpossible;
     return why;
   }
+  store(g_arena.header().began, g_arena.header().began | kBeganLate);
   follow_exit();
   live();
   return nullptr;
