@@ -30,9 +30,9 @@ struct Edit {
 
 using Edits = std::vector<Edit>;
 
-/// One function's, one probe's, or one detour's.
+/// One function's, one probe's, or one detour's; or one slot's (slots.h), which is no code.
 struct Change {
-  enum class What : std::uint8_t { kFunction, kProbe, kDetour };
+  enum class What : std::uint8_t { kFunction, kProbe, kDetour, kSlot };
   What what = What::kFunction;
   Edits edits;
   std::uint64_t semaphore = 0;  ///< of a probe: where 16 bits count who listens; 0: nowhere

@@ -115,6 +115,11 @@ std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std:
     if (entry->d_tag == DT_SYMTAB) module.symbols_ = value;
     if (entry->d_tag == DT_STRTAB) module.names_ = value;
     if (entry->d_tag == DT_GNU_HASH) module.hashes_ = value;
+    if (entry->d_tag == DT_STRSZ) module.names_size_ = entry->d_un.d_val;
+    if (entry->d_tag == DT_RELA) module.relocations_[0] = value;
+    if (entry->d_tag == DT_RELASZ) module.relocations_size_[0] = entry->d_un.d_val;
+    if (entry->d_tag == DT_JMPREL) module.relocations_[1] = value;
+    if (entry->d_tag == DT_PLTRELSZ) module.relocations_size_[1] = entry->d_un.d_val;
   }
   return module;
 }
@@ -148,6 +153,39 @@ std::uint64_t ForeignModule::find(const ForeignMemory& memory, const std::string
     if ((*chain & 1U) != 0) return 0;
   }
   return 0;
+}
+
+void ForeignModule::for_each_slot(const ForeignMemory& memory, std::uint64_t& most,
+                                  const std::function<void(std::string_view name, std::uint64_t slot)>& visit) const {
+  const auto may_read = [&most](std::uint64_t size) {
+    if (size > most) return false;
+    most -= size;
+    return true;
+  };
+  if (symbols_ == 0 || names_ == 0 || !may_read(names_size_)) return;
+  std::vector<char> names(names_size_);
+  if (!memory.read(names_, names.data(), names.size())) return;
+  for (const int table : {0, 1}) {
+    const std::uint64_t size = relocations_size_[table];
+    if (relocations_[table] == 0 || !may_read(size)) continue;
+    std::vector<Elf64_Rela> relocations(size / sizeof(Elf64_Rela));
+    if (!memory.read(relocations_[table], relocations.data(), relocations.size() * sizeof(Elf64_Rela))) continue;
+    std::uint64_t last = 0;
+    const auto is_slot = [](const Elf64_Rela& r) {
+      return ELF64_R_TYPE(r.r_info) == R_X86_64_JUMP_SLOT || ELF64_R_TYPE(r.r_info) == R_X86_64_GLOB_DAT;
+    };
+    for (const Elf64_Rela& r : relocations)
+      if (is_slot(r)) last = std::max<std::uint64_t>(last, ELF64_R_SYM(r.r_info));
+    if (!may_read(last * sizeof(Elf64_Sym))) continue;
+    std::vector<Elf64_Sym> symbols(last + 1);
+    if (!memory.read(symbols_, symbols.data(), symbols.size() * sizeof(Elf64_Sym))) continue;
+    for (const Elf64_Rela& r : relocations) {
+      if (!is_slot(r)) continue;
+      const std::uint64_t name = symbols[ELF64_R_SYM(r.r_info)].st_name;
+      if (name < names.size())
+        visit({names.data() + name, strnlen(names.data() + name, names.size() - name)}, base_ + r.r_offset);
+    }
+  }
 }
 
 std::uint64_t find_in_runtime(const ForeignMemory& memory, const std::vector<Mapping>& mappings,

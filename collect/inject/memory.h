@@ -6,8 +6,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -61,6 +63,10 @@ class ForeignModule {
   static std::optional<ForeignModule> of(const ForeignMemory& memory, std::uint64_t base);
   /// The address of a function or variable that the module exports; 0: there is none.
   std::uint64_t find(const ForeignMemory& memory, const std::string& name) const;
+  /// Calls visit(name, address) for each slot that the dynamic linker fills with the address of what has that name.
+  /// `most`: bytes of tables that may be read, which becomes less by those that were.
+  void for_each_slot(const ForeignMemory& memory, std::uint64_t& most,
+                     const std::function<void(std::string_view name, std::uint64_t slot)>& visit) const;
   /// Where its dynamic section is, which tells it from all others; 0: it has none.
   std::uint64_t dynamic() const { return dynamic_; }
   /// Added to the file's addresses.
@@ -74,6 +80,9 @@ class ForeignModule {
   std::uint64_t dynamic_ = 0;
   std::uint64_t symbols_ = 0;
   std::uint64_t names_ = 0;
+  std::uint64_t names_size_ = 0;
+  std::uint64_t relocations_[2] = {};  ///< DT_RELA, DT_JMPREL
+  std::uint64_t relocations_size_[2] = {};
   std::uint64_t hashes_ = 0;  ///< DT_GNU_HASH
   std::uint64_t slack_ = 0;
   std::uint64_t slack_size_ = 0;

@@ -15,6 +15,7 @@
 #include "arch/page.h"
 #include "collect/inject/changes.h"
 #include "collect/inject/memory.h"
+#include "collect/inject/slots.h"
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
 
@@ -151,7 +152,7 @@ class Patcher {
   Patcher(pid_t pid, const ForeignMemory& memory, std::vector<Change> changes, bool back)
       : pid_(pid), memory_(memory), back_(back), left_(std::move(changes)) {
     for (const Change& change : left_)
-      for (const Edit& edit : change.edits) {
+      for (const Edit& edit : change.what == Change::What::kSlot ? Edits() : change.edits) {
         begin_ = std::min(begin_, edit.address);
         end_ = std::max(end_, edit.address + edit.size);
       }
@@ -214,7 +215,7 @@ class Patcher {
         pages.change(edits);
         count_listener(left_[i].semaphore);
       }
-      ++(found == Pages::Found::kOther ? done_.left : done_.functions);
+      if (left_[i].what != Change::What::kSlot) ++(found == Pages::Found::kOther ? done_.left : done_.functions);
     }
     left_ = std::move(later);
     const auto writing = SteadyClock::now();
@@ -251,6 +252,7 @@ class Process {
   }
 
   Changes changes(bool back) const { return changes_of(memory_, mappings_of(pid_), back); }
+  std::vector<Change> slots() const { return slots_of_ways_out(memory_, mappings_of(pid_)); }
   Result<PatchedCode> apply(std::vector<Change> changes, bool back) const {
     return Patcher(pid_, memory_, std::move(changes), back).run();
   }
@@ -302,6 +304,7 @@ Result<PatchedCode> write_jumps(pid_t pid) {
   std::vector<Change> detours = detours_among(changes);
   std::erase_if(detours, [&](const Change& detour) { return !process->stands(detour, true); });
   std::erase_if(changes, [&](const Change& c) { return c.is_detour() || gives_way(c, detours); });
+  for (Change& slot : process->slots()) changes.push_back(std::move(slot));
   return process->apply(std::move(changes), false);
 }
 

@@ -25,8 +25,8 @@ struct PatchedCode {
   std::uint64_t longest_stop_ns = 0;  ///< from the first request to a thread until all go on
 };
 
-/// Writes the jumps of all modules whose stubs the process has, but those of detours and of functions that have one.
-/// Errors are phrases behind the process's name.
+/// Writes the jumps of all modules whose stubs the process has, but those of detours and of functions that have one,
+/// and leads the ways out of calls by libkarst (slots.h), for good. Errors are phrases behind the process's name.
 Result<PatchedCode> write_jumps(pid_t pid);
 
 /// Puts back the code that was there before, also of detours. A process without such jumps: 0 functions, and it is not

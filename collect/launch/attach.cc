@@ -18,6 +18,7 @@
 
 #include "collect/arena/writer.h"
 #include "collect/inject/load.h"
+#include "collect/inject/patch.h"
 #include "collect/launch/choose_functions.h"
 #include "collect/launch/foreign_file.h"
 
@@ -278,6 +279,8 @@ Result<Attached> attach_or_load(pid_t pid, const std::string& library, const Pla
   if (read_all(proc(pid) + "/maps").find("libkarst.so") == std::string::npos) {
     if (const Status loaded = load_library(pid, library); !loaded) return problem(loaded.error());
     found = attach(pid);
+    if (found)
+      if (const auto led = write_jumps(pid); !led) return problem(led.error());
   }
   if (!found && !plain.choice.option().empty()) {
     auto patched = patch_process(pid, facts->uid, plain, programs);

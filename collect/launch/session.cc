@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/hex.h"
+#include "format/handlers.h"
 
 namespace karst::collect {
 

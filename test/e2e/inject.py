@@ -117,6 +117,36 @@ class Attaching(InjectTest):
                 self.attach(child.pid, "--min-instructions", "0")
                 self.finish(child)
 
+    def test_ways_out_that_were_bound_before(self):
+        """libkarst does not stand before libc and the unwinder in a process that it comes to late."""
+        for compiler, *kinds in (("g++", ("-Wl,-z,lazy",), ("-Wl,-z,now",), ("-fno-plt",), ("-fno-pie", "-no-pie")),
+                                 ("karst-g++", (), ("-Wl,-z,lazy",))):
+            for flags in kinds:
+                with self.subTest(compiler=compiler, flags=flags):
+                    child = self.start(build("-".join(("inject-leaves", compiler, *flags)).replace(",", "."), "inject/leaves.cc",
+                                             "-O1", "-falign-functions=16", *flags, compiler=compiler))
+                    before = 0
+                    for again in range(2):
+                        self.attach(child.pid, "--min-instructions", "0", "--budget", "off", "--memory", "64M")
+                        time.sleep(0.2)
+                        path = self.directory / "moment.karst"
+                        subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True,
+                                       capture_output=True, timeout=TIMEOUT)
+                        trace = Trace(path)
+                        # Sleds are on as soon as libkarst is there, some milliseconds before it sees ways out.
+                        missed = sum(count for _, count in trace.problems)
+                        if again or compiler == "g++":
+                            self.assertEqual(missed, before)
+                        before = missed
+                        calls = {f["name"].split("(")[0]: f for f in trace.report()}
+                        # A call may be open as each history ends.
+                        for name, way in (("throws", "unwound"), ("passes", "unwound"), ("jumps", "jumped"), ("between", "jumped")):
+                            self.assertGreater(calls[name]["calls"], 500)
+                            self.assertLessEqual(calls[name]["calls"] - calls[name][f"{way}_calls"], missed + 1 + again, name)
+                        subprocess.run([KARST, "detach", str(child.pid)], check=True, capture_output=True, timeout=TIMEOUT)
+                    child.stdin.write("on\n")
+                    self.finish(child)
+
     def test_attaching_twice_is_attaching_once(self):
         child = self.start(worker(), "sleep")
         self.attach(child.pid)
