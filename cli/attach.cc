@@ -61,6 +61,7 @@ struct Options {
   std::string min_instructions;
   std::string budget = kPlainBudget;
   std::string memory;
+  std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
   ValueArguments values;
   SystemArguments system;
@@ -228,6 +229,11 @@ std::optional<collect::PlainAttach> plain_attach(const Options& options) {
     }
     plain.options += (plain.options.empty() ? "memory=" : ",memory=") + options.memory;
   }
+  if (!options.fibers.empty() && options.fibers != kFibersByStack && options.fibers != kNoFibers) {
+    usage_error("--fibers=" + options.fibers + ": stack or none is needed", "attach");
+    return std::nullopt;
+  }
+  if (!options.fibers.empty()) plain.stacks = options.fibers == kFibersByStack;
   return plain;
 }
 
@@ -257,6 +263,7 @@ Result<collect::Attached> find_or_load(const Options& options, const std::string
           option + "'"});
   }
   if (target && brought.patched) fail({stop_words(*brought.patched)});
+  if (target && brought.patched && !plain.stacks) say_why_fibers(collect::stack_switcher(programs));
   return target;
 }
 
@@ -511,6 +518,11 @@ void register_attach(Command app, int& status) {
         .type_name("N");
     command.add_option("--budget", options->budget, "What tracing may cost: 5% of the time (default), or off")
         .type_name("SHARE");
+    command
+        .add_option("--fibers", options->fibers,
+                    "stack: all stacks that the program switches to have lanes of their own, as 'karst run' does for "
+                    "programs that are known to switch some; none: none has")
+        .type_name("HOW");
     command.add_option("--memory", options->memory, "For the history of all threads (default 64M)").type_name("SIZE");
   });
   command.callback([options, command, &status] {

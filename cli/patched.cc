@@ -119,6 +119,12 @@ bool say_what_was_patched(const std::vector<Module>& modules, const std::string&
   return said != 0;
 }
 
+void say_why_fibers(const std::string& why) {
+  if (!why.empty())
+    fail({"stacks that the program switches have lanes of their own, as it " + printable(why) +
+          " (--fibers=none: no lanes)"});
+}
+
 void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std::vector<Module>& modules) {
   std::vector<std::string> others;
   bool any = choices.empty();

@@ -11,6 +11,12 @@ namespace karst::cli {
 /// In a line for each of the first modules. `when`: "as it was loaded". False: there is none to tell of.
 bool say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
 
+/// Of --fibers, also of karst attach.
+inline constexpr const char* kFibersByStack = "stack";
+inline constexpr const char* kNoFibers = "none";
+/// Why stacks have lanes without being asked for: what patch::stack_switcher() says. Nothing if that is empty.
+void say_why_fibers(const std::string& why);
+
 /// Which of the probes that --probes means are recorded; of those that mean none, which there are.
 void say_which_probes(const std::vector<patch::ProbeChoice>& choices,
                       const std::vector<collect::PlainPrograms::Module>& modules);

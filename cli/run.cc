@@ -96,8 +96,6 @@ struct RunOptions {
 };
 
 constexpr const char* kFibersOfBoost = "boost";
-constexpr const char* kFibersByStack = "stack";
-constexpr const char* kNoFibers = "none";
 constexpr const char* kAllCoroutines = "all";
 constexpr const char* kNoCoroutines = "none";
 
@@ -335,8 +333,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     launch.choice.note_coroutines();
   if (options.fibers.empty() && !launch.program.stack_switcher.empty() && !options.prefault) {
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "stacks=1";
-    fail({"stacks that the program switches have lanes of their own, as it " +
-          printable(launch.program.stack_switcher) + " (--fibers=none: no lanes)"});
+    say_why_fibers(launch.program.stack_switcher);
   }
   if (options.fibers == kFibersOfBoost) {
     auto library = find_library("libkarst-contexts.so.0");

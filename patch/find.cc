@@ -7,6 +7,7 @@
 #include "format/patch_table.h"
 #include "format/sled_note.h"
 #include "patch/named.h"
+#include "patch/stack_switchers.h"
 #include "patch/table.h"
 #include "symbols/sandbox.h"
 
@@ -129,9 +130,17 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
     places = find_places(*frames, code, options);
   }
   for (const Function& f : places.functions) found.functions.push_back({f.code.begin, f.code.end, f.left_out});
-  if (found.functions.size() < kFewFunctions) {
-    for (const std::string_view name : image->needed()) found.libraries.emplace_back(name);
-  }
+  const std::vector<std::string_view> libraries = image->needed();
+  if (found.functions.size() < kFewFunctions) found.libraries.assign(libraries.begin(), libraries.end());
+  found.stack_switcher = stack_switcher(libraries, [&image](std::initializer_list<std::string_view> names) {
+    for (const char* section : {".strtab", ".dynstr"}) {
+      const auto bytes = image->contents(section);
+      const std::string_view texts(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      for (const std::string_view name : names)
+        if (texts.find(name) != std::string_view::npos) return name;
+    }
+    return std::string_view();
+  });
   if (options.named) judge_named(*options.named, *frames, found.functions);
   for (std::size_t i = 0; i < probes.size(); ++i) {
     ProbeEntry& probe = probes[i];
@@ -180,6 +189,7 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
     ModulePlaces found;
     out.text(look(descriptor, wanted, found));
     out.text(found.table);
+    out.text(found.stack_switcher);
     out.number(found.functions.size());
     for (const Outcome& f : found.functions) {
       out.number(f.begin);
@@ -210,6 +220,7 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
   ModulePlaces found;
   const auto table = in.bytes();
   found.table.assign(table.begin(), table.end());
+  found.stack_switcher = in.text();
   found.functions.resize(in.count(3 * sizeof(std::uint64_t)));
   for (Outcome& f : found.functions) {
     f.begin = in.number();

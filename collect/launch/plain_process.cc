@@ -61,9 +61,16 @@ Status fetch(pid_t pid, const std::string& function, const std::string& options,
 
 }  // namespace
 
+std::string stack_switcher(const PlainPrograms& programs) {
+  for (const PlainPrograms::Module& module : programs.modules())
+    if (!module.stack_switcher.empty()) return module.stack_switcher;
+  return {};
+}
+
 Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs) {
   programs.prepare(pid, user);
-  const std::string options = how.choice.option() + (how.options.empty() ? "" : "," + how.options);
+  std::string options = how.choice.option() + (how.options.empty() ? "" : "," + how.options);
+  if (how.stacks.value_or(!stack_switcher(programs).empty())) options += ",stacks=1";
   if (const Status fetched = fetch(pid, "karst_attach_fetch", options, programs); !fetched) return fetched.error();
   auto patched = write_jumps(pid);
   if (!patched) return patched.error();

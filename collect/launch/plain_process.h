@@ -15,7 +15,12 @@ namespace karst::collect {
 struct PlainAttach {
   PlainChoice choice;
   std::string options;  ///< for the runtime, as in KARST_OPTIONS
+  /// Stacks that the program switches have lanes; none: if it is known to switch some.
+  std::optional<bool> stacks{};
 };
+
+/// Why one of the modules is known to switch stacks (patch/stack_switchers.h); empty: none is.
+std::string stack_switcher(const PlainPrograms& programs);
 
 /// libkarst is in the process, which is traced from here on, in all its threads. `user`: the process's. What was
 /// patched of which module stands in `programs`. Errors are phrases behind the process's name; it then runs on as

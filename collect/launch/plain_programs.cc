@@ -111,6 +111,7 @@ Descriptor PlainPrograms::make(int file, const std::string& path, Parts parts, u
   }
   module.functions = found->functions.size();
   module.counts = found->counts();
+  module.stack_switcher = std::move(found->stack_switcher);
   module.libraries = std::move(found->libraries);
   module.near = std::move(found->near);
   module.probes = std::move(found->probes);

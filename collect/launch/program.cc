@@ -15,6 +15,7 @@
 
 #include "collect/launch/foreign_file.h"
 #include "format/sled_note.h"
+#include "patch/stack_switchers.h"
 
 namespace karst::collect {
 namespace {
@@ -144,20 +145,6 @@ std::string_view find_name(const ElfFile& file, std::initializer_list<std::strin
   return {};
 }
 
-/// What switches stacks without a word to anybody: libraries, and functions that programs have in themselves.
-std::string stack_switcher(const Wants& wants, const ElfFile& file) {
-  constexpr std::string_view kLibraries[] = {"libboost_context.so", "libboost_coroutine.so", "libboost_fiber.so",
-                                             "libco.so", "libruby"};
-  for (const std::string& library : wants.libraries)
-    for (const std::string_view known : kLibraries)
-      if (library.starts_with(known)) return "is linked with " + library;
-  // Boost.Context's, which PHP has, too, libco's and minicoro's.
-  std::string_view name = find_name(file, {"\0jump_fcontext\0"sv, "\0co_switch\0"sv, "\0_mco_switch\0"sv});
-  if (name.empty()) return {};
-  name = name.substr(1, name.size() - 2);
-  return "has the function " + std::string(name);
-}
-
 /// Whether a symbol is called as compilers call what goes on with a coroutine.
 bool has_coroutines(const ElfFile& file) { return !find_name(file, {".actor\0"sv, ".resume\0"sv}).empty(); }
 
@@ -171,7 +158,8 @@ Program describe(std::filesystem::path path) {
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
     program.is_static = is_static(file);
     const Wants wants = wants_of(file);
-    program.stack_switcher = stack_switcher(wants, file);
+    const std::vector<std::string_view> libraries(wants.libraries.begin(), wants.libraries.end());
+    program.stack_switcher = patch::stack_switcher(libraries, [&file](auto names) { return find_name(file, names); });
     program.has_notes = wants.notes;
     program.has_coroutines = has_coroutines(file);
   }

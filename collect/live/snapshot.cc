@@ -44,6 +44,7 @@ Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, con
     whole = history.keep(options.from, options.to, History::Order::kNewestFirst, kMostCopied);
     if (whole < options.to) break;
   }
+  history.begin_behind_gaps();
 
   auto writer =
       output.empty()

@@ -83,6 +83,10 @@ std::vector<ArenaBlock> History::blocks() const {
   for (const ArenaBlock& block : blocks) there.emplace(block.thread, block.sequence);
   for (const auto& [key, kept] : kept_)
     if (!there.contains(key)) blocks.push_back(kept.block);
+  std::erase_if(blocks, [this](const ArenaBlock& b) {
+    const auto begin = begins_.find(b.thread);
+    return begin != begins_.end() && b.sequence < begin->second;
+  });
   std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
     return a.ticks != b.ticks ? a.ticks < b.ticks : a.sequence < b.sequence;
   });
@@ -123,10 +127,12 @@ std::uint64_t History::keep(std::uint64_t from, std::uint64_t to, Order order, s
   if (order == Order::kNewestFirst) std::reverse(wanted.begin(), wanted.end());
   std::uint64_t whole_from = from;
   for (const ArenaBlock* block : wanted)
-    if (torn.contains(block))
+    if (torn.contains(block)) {
       lack.insert(block->thread);
-    else if (lack.erase(block->thread) != 0)
+      torn_[block->thread] = std::max(torn_[block->thread], block->sequence + 1);
+    } else if (lack.erase(block->thread) != 0) {
       whole_from = std::max(whole_from, block->ticks);
+    }
   for (const auto& [thread, block] : first) {
     // What came before it has been recycled, if it is not merely older.
     if (block->sequence != 0 && block->ticks > from && next[thread] == block)

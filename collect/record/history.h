@@ -36,6 +36,8 @@ class History {
   enum class Order { kOldestFirst, kNewestFirst };
   std::uint64_t keep(std::uint64_t from, std::uint64_t to = ~std::uint64_t{0}, Order order = Order::kOldestFirst,
                      std::uint64_t most_bytes = ~std::uint64_t{0});
+  /// Leaves out what lies before blocks that were gone when keep() came to them: it is cut off from the rest.
+  void begin_behind_gaps() { begins_ = torn_; }
   /// None once detached.
   ArenaView* arena() { return arena_ ? &*arena_ : nullptr; }
 
@@ -88,6 +90,9 @@ class History {
     std::vector<format::Event> events;
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> kept_;  // by thread and sequence
+
+  std::map<std::uint32_t, std::uint64_t> torn_;    // by thread: behind the last block that keep() found gone
+  std::map<std::uint32_t, std::uint64_t> begins_;  // the first number of a block that is not left out
 
   void keep_block(const ArenaBlock& block, std::span<const format::Event> events);
   std::span<const format::Event> read_kept(const ArenaBlock& block) const;

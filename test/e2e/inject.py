@@ -147,6 +147,27 @@ class Attaching(InjectTest):
                     child.stdin.write("on\n")
                     self.finish(child)
 
+    def test_fibers(self):
+        """Which the program is known to have, or which were asked for; none where they are not wanted."""
+        program = build("inject-fibers", "inject/fibers.cc", "-O1", "-falign-functions=16", "-I",
+                        os.path.join(os.environ["KARST_SOURCE_ROOT"], "include"), compiler="g++")
+        for options, why in (((), True), (("--fibers", "stack"), False), (("--fibers", "none"), False)):
+            with self.subTest(options=options):
+                child = self.start(program)
+                said = self.attach(child.pid, "--min-instructions", "0", "--budget", "off", *options)
+                self.assertEqual("as it has the function co_switch (--fibers=none" in said, why, said)
+                time.sleep(0.1)
+                path = self.directory / "moment.karst"
+                subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
+                               timeout=TIMEOUT)
+                trace = Trace(path)
+                self.assertEqual(len([t for t in trace.threads if t["fiber"]]), 0 if "none" in options else 2)
+                if "none" not in options:
+                    self.assert_whole(trace)
+                child.stdin.write("on\n")
+                self.finish(child)
+        self.assertIn("stack or none is needed", self.attach(1, "--fibers=boost", status=2))
+
     def test_attaching_twice_is_attaching_once(self):
         child = self.start(worker(), "sleep")
         self.attach(child.pid)
