@@ -138,8 +138,8 @@ enum ProcessFlag : std::uint32_t {
   /// The processor's counter, which is the trace's clock, was not known to be constant and the same on all CPUs
   /// (format/clock_source.h).
   kProcessClockUnsure = 32,
-  /// Tracing was brought into it as it ran (karst attach): the first block of a thread has the number 1, not 0, as calls
-  /// may have been open.
+  /// Tracing was brought into it as it ran (karst attach): the first block of a thread has the number 1, not 0, as
+  /// calls may have been open.
   kProcessLate = 64,
 };
 
