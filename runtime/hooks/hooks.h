@@ -104,6 +104,10 @@ class Trampolines {
 
 /// Sets the hooks of all trampolines there are. One store each: safe at any time, also in a forked child.
 void set_hooks(Hook enter, Hook exit);
+/// What set_hooks() makes discard instead, from its next call on. Sleds go on one by one where threads run: with none
+/// held a call could be seen to end that was not seen to begin, below one that was.
+enum class HeldHooks : std::uint32_t { kNone, kEnters, kAll };
+void hold_hooks(HeldHooks held);
 /// The same, with those of watched functions.
 void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit);
 /// The same, with those that find stacks before them (stacks.h).

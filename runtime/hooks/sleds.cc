@@ -17,6 +17,7 @@
 #include "runtime/hooks/values.h"
 #include "runtime/hooks/watch_sleds.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
@@ -392,6 +393,22 @@ std::uint32_t register_modules() {
   return g_module_count;
 }
 
+namespace {
+
+/// Threads run: sleds go on one by one, and all begin to record at once.
+bool patch_before_recording() {
+  hold_hooks(HeldHooks::kAll);
+  choose_hooks();
+  const bool done = patch_used();
+  hold_hooks(HeldHooks::kEnters);
+  choose_hooks();
+  hold_hooks(HeldHooks::kNone);
+  choose_hooks();
+  return done;
+}
+
+}  // namespace
+
 bool patch_modules(bool alone) {
   apply_watches();
   const Patching lock;
@@ -402,7 +419,7 @@ bool patch_modules(bool alone) {
   bool done = true;
   if (!alone) {
     for_each_plain_code(check_plain_jumps);
-    done = patch_used();
+    done = patch_before_recording();
   } else if (is_switched_on()) {
     // All of it is asked for before any of the program is touched.
     for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && make_trampolines(g_modules[i]);

@@ -55,6 +55,7 @@ constexpr std::uint64_t kFirst = arch::kPage + 1;
 constexpr std::uint32_t kMostRegions = 4096;  // as many as modules
 Slots* g_regions[kMostRegions];
 std::uint32_t g_region_count;
+std::uint32_t g_held;  // HeldHooks
 Hook g_enter = karst_hook_trace;
 Hook g_exit = karst_hook_trace;
 Hook g_watched_enter = karst_hook_trace;
@@ -194,7 +195,12 @@ void Trampolines::aim(std::uint32_t index, Aim aim) {
 
 void set_hooks(Hook enter, Hook exit) { set_hooks(enter, exit, enter, exit); }
 
+void hold_hooks(HeldHooks held) { store(g_held, static_cast<std::uint32_t>(held)); }
+
 void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
+  const auto held = static_cast<HeldHooks>(load(g_held));
+  if (held != HeldHooks::kNone) enter = watched_enter = karst_hook_discard;
+  if (held == HeldHooks::kAll) exit = watched_exit = karst_hook_discard;
   store(g_enter, enter);
   store(g_exit, exit);
   store(g_watched_enter, watched_enter);
