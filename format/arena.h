@@ -58,7 +58,7 @@ static_assert(sizeof(ArenaClock) == 32);
 
 enum ArenaBeginning : std::uint32_t {
   kBeganOff = 1,   ///< with off=1
-  kBeganLate = 2,  ///< libkarst came into the process as it ran (karst attach, dlopen)
+  kBeganLate = 2,  ///< libkarst was brought into the process as it ran (karst attach)
 };
 
 struct ArenaHeader {

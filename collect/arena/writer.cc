@@ -74,6 +74,10 @@ std::optional<ArenaValueSpec> ArenaWriter::note_values(std::uint32_t id, const s
   return arena_->bytes_.met_error() ? std::nullopt : std::optional(spec);
 }
 
+void ArenaWriter::note_late() const {
+  __atomic_fetch_or(&at<ArenaHeader>(0)->began, std::uint32_t{kBeganLate}, __ATOMIC_RELAXED);
+}
+
 ArenaControl& ArenaWriter::control() const { return *at<ArenaControl>(arena_->layout_.control_offset); }
 
 ArenaWatching* ArenaWriter::watching() const {

@@ -26,6 +26,8 @@ class ArenaWriter {
   /// Takes a function in or out of what is traced: before the process is told to go, or by a request from then on.
   /// `id` is from 1 to function_count(). False if it was so already.
   bool choose(std::uint32_t id, bool on);
+  /// The process ran already when libkarst came: calls may have been open (format::kBeganLate).
+  void note_late() const;
   /// A budget leaves this function on. The same holds for `id`.
   void keep(std::uint32_t id);
   /// These values of the function become notes, from the process's being told to go on. What a process that runs goes

@@ -279,8 +279,10 @@ Result<Attached> attach_or_load(pid_t pid, const std::string& library, const Pla
   if (read_all(proc(pid) + "/maps").find("libkarst.so") == std::string::npos) {
     if (const Status loaded = load_library(pid, library); !loaded) return problem(loaded.error());
     found = attach(pid);
-    if (found)
+    if (found) {
+      if (const auto writer = ArenaWriter::of(found->arena)) writer->note_late();
       if (const auto led = write_jumps(pid); !led) return problem(led.error());
+    }
   }
   if (!found && !plain.choice.option().empty()) {
     auto patched = patch_process(pid, facts->uid, plain, programs);

@@ -9,7 +9,6 @@
 //
 // A module that comes later calls karst_register_module from its own first constructor (toolchain/module.S): none of
 // its code has run, so it can be patched as at start, whatever other threads do.
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -171,18 +170,6 @@ void settle_options() {
   }
 }
 
-/// libkarst came by dlopen(): it does not stand before libc then, and calls may be open.
-bool came_late() {
-#ifdef KARST_STATIC
-  return false;
-#else
-  Dl_info first{};
-  Dl_info own{};
-  return dladdr(dlsym(RTLD_DEFAULT, "longjmp"), &first) != 0 &&
-         dladdr(reinterpret_cast<const void*>(&came_late), &own) != 0 && first.dli_fbase != own.dli_fbase;
-#endif
-}
-
 /// Null when the arena is there, else why tracing is impossible.
 const char* make_arena() {
   settle_options();
@@ -190,7 +177,7 @@ const char* make_arena() {
   ArenaHeader& h = g_arena.header();
   h.pid = static_cast<std::uint32_t>(sys::getpid());
   h.parent_pid = static_cast<std::uint32_t>(sys::getppid());
-  h.began = (g_options.off ? std::uint32_t{kBeganOff} : 0U) | (came_late() ? std::uint32_t{kBeganLate} : 0U);
+  h.began = g_options.off ? std::uint32_t{kBeganOff} : 0U;
   note_start_time(h);
   note_program(h, g_options);
   if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())
@@ -405,6 +392,7 @@ const char* enter_for_attach() {
     g_life = Life::kImpossible;
     return why;
   }
+  store(g_arena.header().began, load(g_arena.header().began) | kBeganLate);
   follow_exit();
   live();
   return nullptr;
