@@ -12,12 +12,14 @@
 
 #include "arch/cpu.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/live.h"
 #include "cli/noting.h"
 #include "cli/program_options.h"
 #include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "cli/watch_options.h"
 #include "cli/watching.h"
 #include "collect/live/control.h"
@@ -140,18 +142,22 @@ struct Chosen {
 };
 
 Result<Chosen> chosen_by(const Wish& wish, const Options& options, const collect::Attached& target) {
-  const auto matching = [&target](const symbols::FunctionFilter& filter) {
-    return collect::matching_functions(target.arena, filter, collect::resolve_options(target));
-  };
-  const std::string none = "no function of process " + std::to_string(target.process.pid) + " matches";
   Chosen chosen;
+  if (wish.functions.keeps_all() && options.keep.empty()) return chosen;
+  const reader::Process named = collect::with_names(target.arena, collect::resolve_options(target));
+  const auto none = [&](const std::vector<std::string>& patterns) {
+    std::string words = "no function of process " + std::to_string(target.process.pid) + " has a name that matches";
+    for (const std::string& pattern : patterns) words += (&pattern == &patterns[0] ? " '" : " or '") + pattern + "'";
+    if (patterns.empty()) words += " all of the options";
+    return Error{words + (patterns.size() == 1 ? did_you_mean(patterns[0], function_words({&named, 1})) : "")};
+  };
   if (!wish.functions.keeps_all()) {
-    chosen.functions = matching(wish.functions);
-    if (chosen.functions.empty()) return Error{none};
+    chosen.functions = collect::matching_functions(named, wish.functions);
+    if (chosen.functions.empty()) return none(options.functions);
   }
   if (!options.keep.empty()) {
-    chosen.kept = matching(wish.keep);
-    if (chosen.kept.empty()) return Error{none + " --keep"};
+    chosen.kept = collect::matching_functions(named, wish.keep);
+    if (chosen.kept.empty()) return none(options.keep);
   }
   return chosen;
 }

@@ -58,8 +58,6 @@ Result<std::string> newest_trace() {
   return newest;
 }
 
-namespace {}  // namespace
-
 void add_selection_options(Command command, InputOptions& options, const char* function_help) {
   in_group(command, "Which part", [&] {
     command.add_option("-f,--function", options.function, function_help)
@@ -131,6 +129,22 @@ Result<query::TickRange> parse_range(std::string_view text) {
   return range;
 }
 
+std::vector<std::string> function_words(std::span<const reader::Process> processes) {
+  std::set<std::string> words;
+  for (const reader::Process& process : processes) {
+    for (const reader::Function& function : process.functions) {
+      if (function.id == 0 || function.name.empty()) continue;
+      const std::string plain = printable(plain_name(function.name));
+      words.insert(plain);
+      for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 2) {
+        end = plain.find("::", at);
+        words.insert(plain.substr(at, end - at));
+      }
+    }
+  }
+  return {words.begin(), words.end()};
+}
+
 namespace {
 
 /// The whole text as a number.
@@ -166,23 +180,6 @@ Check one_of(const std::vector<std::string>& words) {
 
 namespace {
 
-/// Functions' names as people type them: whole, the last part, and the scopes that they lie in.
-std::vector<std::string> function_words(const reader::Trace& trace) {
-  std::set<std::string> words;
-  for (const reader::Process& process : trace.processes()) {
-    for (const reader::Function& function : process.functions) {
-      if (function.id == 0 || function.name.empty()) continue;
-      const std::string plain = printable(plain_name(function.name));
-      words.insert(plain);
-      for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 2) {
-        end = plain.find("::", at);
-        words.insert(plain.substr(at, end - at));
-      }
-    }
-  }
-  return {words.begin(), words.end()};
-}
-
 /// The functions whose names match. Error: none does.
 Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const std::string& file,
                                                    const std::string& regex, symbols::FunctionFilter filter) {
@@ -190,7 +187,7 @@ Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, c
   analysis::FunctionSet functions(trace, [keeper](std::string_view name) { return keeper->keeps(name); });
   if (!functions.empty()) return functions;
   return Error{fmt::format("no function of {} has a name that matches '{}'{}", file, regex,
-                           did_you_mean(regex, function_words(trace)))};
+                           did_you_mean(regex, function_words(trace.processes())))};
 }
 
 std::uint64_t ticks_in(const Clock& clock, std::uint64_t ns) {

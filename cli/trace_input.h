@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,9 @@
 namespace karst::cli {
 
 class Screen;
+
+/// Functions' names as people type them: whole, the last part, and the scopes that they lie in.
+std::vector<std::string> function_words(std::span<const reader::Process> processes);
 
 /// Which trace, and which part of it.
 struct InputOptions {

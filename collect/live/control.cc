@@ -168,12 +168,15 @@ Status Requester::apply(milliseconds limit) {
   return Unit{};
 }
 
-std::vector<std::uint32_t> matching_functions(const ArenaView& arena, const symbols::FunctionFilter& filter,
-                                              const symbols::ResolveOptions& resolve) {
+reader::Process with_names(const ArenaView& arena, const symbols::ResolveOptions& resolve) {
   reader::Process process = arena.process();
   symbols::resolve(process, resolve);
+  return process;
+}
+
+std::vector<std::uint32_t> matching_functions(const reader::Process& named, const symbols::FunctionFilter& filter) {
   std::vector<std::uint32_t> ids;
-  for (const reader::Function& f : process.functions)
+  for (const reader::Function& f : named.functions)
     if (f.id != 0 && filter.keeps(f.name)) ids.push_back(f.id);
   return ids;
 }

@@ -70,9 +70,9 @@ class Requester {
   ArenaWriter writer_;
 };
 
-/// Ids of the functions whose demangled names the filter keeps, second ids among them; names by symbol tables and their
-/// cache. In order.
-std::vector<std::uint32_t> matching_functions(const ArenaView& arena, const symbols::FunctionFilter& filter,
-                                              const symbols::ResolveOptions& resolve);
+/// The process, whose functions have their demangled names, by symbol tables and their cache.
+reader::Process with_names(const ArenaView& arena, const symbols::ResolveOptions& resolve);
+/// Ids of the functions whose names the filter keeps, second ids among them. In order.
+std::vector<std::uint32_t> matching_functions(const reader::Process& named, const symbols::FunctionFilter& filter);
 
 }  // namespace karst::collect

@@ -219,6 +219,8 @@ class Budgets(ControlTest):
             self.assertIn("a share of time from 0.1% to 100% is needed",
                           self.karst("on", self.pid, "--budget", bad, status=2).stderr)
         self.assertIn("no function of process", self.karst("on", self.pid, "--keep", "^nothing$", status=1).stderr)
+        self.assertIn("has a name that matches 'leaf_rde'; did you mean 'leaf_red'?",
+                      self.karst("off", self.pid, "--functions", "leaf_rde", status=1).stderr)
 
 
 class Looking(ControlTest):
