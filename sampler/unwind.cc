@@ -266,14 +266,14 @@ Result<LiveUnwinder> LiveUnwinder::start(const std::shared_ptr<const AddressSpac
   symbols::SandboxOptions options{.as = as};
   options.cpu_time = std::chrono::seconds{20};
   Unwinder unwinder(files);
+  RawSample sample;
+  sample.space = space;
   auto sandbox =
       symbols::AskedSandbox::start(options, [&](std::span<const std::byte> question, symbols::AnswerWriter& answer) {
-        RawSample sample;
         if (question.size() < sizeof sample.registers) return;
         std::memcpy(sample.registers.data(), question.data(), sizeof sample.registers);
         const auto stack = question.subspan(sizeof sample.registers);
         sample.stack.assign(stack.begin(), stack.end());
-        sample.space = space;
         const Unwound::Stack found = unwinder.stack_of(sample);
         if (!found.cut)
           for (const std::uint64_t address : found.addresses) answer.number(address);

@@ -187,6 +187,9 @@ __attribute__((noinline)) int comes_back(int times) {
 }
 
 TEST(Places, BothEndsOfJumpsThatCallNothing) {
+#ifndef __OPTIMIZE__
+  GTEST_SKIP() << "of clang's unoptimised code it is not known";
+#endif
   ASSERT_EQ(comes_back(1), 2);
   ASSERT_EQ(comes_back(7), 7);
   std::uint64_t bias = 0;
