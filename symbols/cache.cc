@@ -4,27 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <memory>
 #include <utility>
 
+#include "symbols/read_whole.h"
+
 namespace karst::symbols {
-namespace {
 
 namespace fs = std::filesystem;
-
-bool read_whole(int fd, std::byte* to, std::size_t size) {
-  while (size != 0) {
-    const ssize_t n = ::read(fd, to, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    to += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-}  // namespace
 
 Cache::Cache(fs::path directory, std::uint64_t limit) : files_(std::move(directory), ".symbols", limit) {}
 

@@ -27,6 +27,7 @@
 #include <utility>
 
 #include "base/fork_lock.h"
+#include "symbols/read_whole.h"
 #include "symbols/sandbox_helper.h"
 
 namespace karst::symbols {
@@ -382,18 +383,8 @@ bool wait_until(int fd, short events, SteadyClock::time_point until) {
   }
 }
 
-/// Without `until` it waits for as long as it takes: a sandbox may not poll().
-bool read_all(int fd, void* into, std::size_t size, std::optional<SteadyClock::time_point> until = {}) {
-  auto* to = static_cast<std::byte*>(into);
-  while (size != 0) {
-    if (until && !wait_until(fd, POLLIN, *until)) return false;
-    const ssize_t n = ::read(fd, to, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    to += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
+bool read_until(int fd, void* into, std::size_t size, SteadyClock::time_point until) {
+  return read_whole(fd, into, size, [=] { return wait_until(fd, POLLIN, until); });
 }
 
 bool send_all(int fd, const void* from, std::size_t size, SteadyClock::time_point until) {
@@ -421,9 +412,10 @@ Result<AskedSandbox> AskedSandbox::start(const SandboxOptions& options, const Wo
   with.keep.push_back(asked.get());
   auto started = start_child(with, [&](AnswerWriter& out) {
     std::vector<std::byte> question;
-    for (std::uint64_t size = 0; read_all(asked.get(), &size, sizeof size);) {
+    // Without a limit, as a sandbox may not poll().
+    for (std::uint64_t size = 0; read_whole(asked.get(), &size, sizeof size);) {
       question.resize(size);
-      if (!read_all(asked.get(), question.data(), size)) return;
+      if (!read_whole(asked.get(), question.data(), size)) return;
       AnswerWriter answer;
       work(question, answer);
       out.text(answer.bytes());
@@ -474,9 +466,9 @@ Result<std::vector<std::byte>> AskedSandbox::ask(std::span<const std::byte> ques
     if (!wait_until(answers_.get(), POLLIN, until)) return late;
     std::uint64_t size = 0;
     std::vector<std::byte> answer;
-    bool is_whole = read_all(answers_.get(), &size, sizeof size, until) && size <= most_;
+    bool is_whole = read_until(answers_.get(), &size, sizeof size, until) && size <= most_;
     if (is_whole) answer.resize(size);
-    is_whole = is_whole && read_all(answers_.get(), answer.data(), answer.size(), until);
+    is_whole = is_whole && read_until(answers_.get(), answer.data(), answer.size(), until);
     if (!is_whole) {
       end();
       return late;

@@ -11,10 +11,10 @@
 namespace karst::collect {
 namespace {
 
-constexpr std::string_view kUnwinders = "_Unwind_SetIP";
+constexpr std::string_view kUnwinder = "_Unwind_SetIP";
 constexpr std::array<std::string_view, 11> kNames = {"setjmp",     "_setjmp",     "__sigsetjmp",   "longjmp",
                                                      "_longjmp",   "siglongjmp",  "__longjmp_chk", "getcontext",
-                                                     "setcontext", "swapcontext", kUnwinders};
+                                                     "setcontext", "swapcontext", kUnwinder};
 
 constexpr std::uint64_t kMostRead = std::uint64_t{512} << 20;  // bytes of modules' tables; a process may lie
 
@@ -66,7 +66,7 @@ std::vector<Change> slots_of_ways_out(const ForeignMemory& memory, const std::ve
       if (is(loaded, "libkarst.so")) continue;
       const std::uint64_t at = loaded.module.find(memory, name);
       if (at == 0) continue;
-      if (is(loaded, name == kUnwinders ? "libgcc_s.so" : "libc.so") || is(loaded, "libc-2."))
+      if (is(loaded, name == kUnwinder ? "libgcc_s.so" : "libc.so") || is(loaded, "libc-2."))
         meanings[i].theirs = at;
       else
         meanings[i].is_only_one = false;
