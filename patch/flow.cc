@@ -114,20 +114,45 @@ Flow::Source Flow::source(std::size_t f, std::size_t n) const {
   };
   if (operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY) return of_memory(operands[0]);
   if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kUnknown;
-  ZydisRegister wanted = operands[0].reg.value;
   constexpr std::size_t kFarBack = 24;
-  for (std::size_t back = 1; back <= n && back <= kFarBack; ++back) {
-    const Instruction& i = instructions[n - back];
-    if (i.ends_flow || is_call(i) || !decode(i)) return Source::kUnknown;
-    if (in.operand_count_visible == 0 || operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-        (operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0 ||
-        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[0].reg.value) != wanted)
-      continue;
-    if (in.mnemonic == ZYDIS_MNEMONIC_ADD || in.mnemonic == ZYDIS_MNEMONIC_MOVSXD) return Source::kTable;
+  const std::size_t first = n < kFarBack ? 0 : n - kFarBack;
+  // The last instruction before `m` that sets the register by its first operand; none: it was not found.
+  const auto setter = [&](std::size_t m, ZydisRegister wanted) -> std::optional<std::size_t> {
+    while (m-- > first) {
+      const Instruction& i = instructions[m];
+      if (i.ends_flow || is_call(i) || !decode(i)) return std::nullopt;
+      if (in.operand_count_visible != 0 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+          (operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
+          ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[0].reg.value) == wanted)
+        return m;
+    }
+    return std::nullopt;
+  };
+  // What a register holds that is added to another: a distance of a table, or one in the code (-mcmodel=large), from
+  // the global offset table to a function or label.
+  const auto added = [&](std::size_t m, ZydisRegister wanted) {
+    constexpr std::uint8_t kWhole = 64;
+    if (!setter(m, wanted)) return Source::kUnknown;
+    const bool is_read = operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[1].mem.index != ZYDIS_REGISTER_NONE;
+    if (in.mnemonic == ZYDIS_MNEMONIC_MOVSXD || (in.mnemonic != ZYDIS_MNEMONIC_LEA && is_read)) return Source::kTable;
+    if (in.mnemonic != ZYDIS_MNEMONIC_MOV || in.raw.imm[0].size != kWhole || code_.has_labels(f))
+      return Source::kUnknown;
+    return Source::kPointer;
+  };
+  ZydisRegister wanted = operands[0].reg.value;
+  for (std::size_t m = n; const auto set = setter(m, wanted);) {
+    m = *set;
+    const ZydisDecodedOperand from = operands[1];
+    if (in.mnemonic == ZYDIS_MNEMONIC_MOVSXD) return Source::kTable;
+    if (in.mnemonic == ZYDIS_MNEMONIC_ADD) {
+      if (from.type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kTable;
+      const Source to = added(m, wanted);
+      return to != Source::kUnknown ? to : added(m, from.reg.value);
+    }
     if (in.mnemonic != ZYDIS_MNEMONIC_MOV) return Source::kUnknown;
-    if (operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY) return of_memory(operands[1]);
-    if (operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kUnknown;
-    wanted = operands[1].reg.value;
+    if (from.type == ZYDIS_OPERAND_TYPE_MEMORY) return of_memory(from);
+    if (from.type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kUnknown;
+    wanted = from.reg.value;
   }
   return Source::kUnknown;
 }

@@ -157,6 +157,17 @@ class Stock(TortureTest):
                 self.assert_whole(run.trace)
                 self.assertEqual((run.trace.counts.get("make"), run.trace.info["tail_calls"]), (800, 300))
 
+    def test_tail_calls_by_a_distance(self):
+        """A function is left alone where it cannot be told whether such a jump leaves it."""
+        for flags in (("-fPIE", "-pie"), ("-fno-pie", "-no-pie")):
+            with self.subTest(flags=flags):
+                program = build(f"plain.tails_by_distance{flags[-1]}", "plain/tails_by_distance.c", "-O2", *flags, compiler="gcc")
+                plain = subprocess.run([program], timeout=TIMEOUT)
+                run = self.run_traced(program, options=WHOLE, status=plain.returncode)
+                self.assert_whole(run.trace)
+                self.assertEqual((run.trace.counts, run.trace.info["tail_calls"]),
+                                 ({"main": 1, "by_switch": 400, "target": 400}, 200))
+
     def same(self, *options, commands=COMMANDS, least=30):
         page = str(Path(os.environ["KARST_SOURCE_ROOT"]) / "README.md")
         tried = 0
