@@ -10,8 +10,9 @@
 // and a jump back behind them; a stub of an exit has such instructions, a sled, and the return or jump.
 // Sleds are gcc's NOPs of 5 bytes, so that all that applies to sleds applies to these.
 //
-// Places that a jump without libc leads to (__builtin_longjmp) are probes of a kind: one where the place is set, one
-// where the jump lands.
+// Places that a jump without libc leads to (__builtin_longjmp) are probes of a kind: one where the jump lands, and
+// behind it those where the place is set. Their jumps count as that one's: a jump that lands at a place that nobody was
+// seen to set would end all calls.
 //
 // With probes the code begins with two words for the runtime to fill in: the address of karst_hook_probe, and whose
 // probes these are. A probe's stub has the instructions before it, a call of that hook below the red zone, the
@@ -94,7 +95,7 @@ static_assert(sizeof(PatchSled) == 16);
 /// The function has begun: what it was given may not be in its registers any more, and arithmetic flags are live.
 inline constexpr std::uint32_t kPatchSledLate = 0x200;
 
-/// Bytes to be written over the module's code.
+/// Bytes to be written over the module's code. Those of one number stand together, and are written together or not.
 struct PatchJump {
   std::uint64_t address;     ///< ELF address
   std::uint32_t function;    ///< number of the function among the entries; from `functions` on, of a probe; then

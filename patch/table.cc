@@ -60,7 +60,7 @@ class TableMaker {
       sleds_.push_back({0, static_cast<std::uint32_t>(SledKind::kCold), part});
   }
 
-  /// After all functions.
+  /// After all functions. Places that are set come behind the landing that they are of.
   void add(const ProbeEntry& entry) {
     const Stub& stub = entry.place.stub;
     while (stubs_.size() % kStubAlignment != 0) stubs_.push_back(kTrap);
@@ -76,9 +76,10 @@ class TableMaker {
       jump(stub.target);
     else if (!stub.moved.back().ends_flow)
       jump(stub.to);
-    lead_to(begin, stub, functions_ + static_cast<std::uint32_t>(probes_.size()));
     PatchProbe probe{};
     probe.kind = entry.place.kind;
+    if (probe.kind != PatchProbeKind::kSetsPlace) written_with_ = static_cast<std::uint32_t>(probes_.size());
+    lead_to(begin, stub, functions_ + written_with_);
     probe.semaphore = entry.note.semaphore;
     probe.name = add_text(probe.kind == PatchProbeKind::kNote ? entry.note.full_name() : std::string());
     probe.description = add_text(entry.values.description);
@@ -261,6 +262,7 @@ class TableMaker {
   std::vector<PatchJump> jumps_;
   std::vector<PatchFixup> fixups_;
   std::vector<PatchProbe> probes_;
+  std::uint32_t written_with_ = 0;  // the last probe that is no place
   std::vector<PatchDetour> detours_;
   std::vector<std::uint8_t> stubs_;
   std::string text_;

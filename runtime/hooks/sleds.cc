@@ -14,6 +14,7 @@
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/plain_code.h"
+#include "runtime/hooks/plain_jumps.h"
 #include "runtime/hooks/values.h"
 #include "runtime/hooks/watch_sleds.h"
 #include "runtime/recording/arena.h"

@@ -18,6 +18,7 @@
 #include "runtime/budget/budget.h"
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
+#include "runtime/hooks/detours.h"
 #include "runtime/hooks/exec.h"
 #include "runtime/hooks/handlers.h"
 #include "runtime/hooks/instrument.h"

@@ -4,8 +4,8 @@
 #include <sys/prctl.h>
 
 #include "format/file.h"
+#include "runtime/hooks/detours.h"
 #include "runtime/hooks/note_names.h"
-#include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/values.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/maintenance/switches.h"
@@ -113,7 +113,7 @@ KARST_API(std::uint32_t, read)(const void* from, unsigned char* to, std::uint32_
   return is_text ? read_text(address, to, size, stack) : read_memory(address, to, size, stack);
 }
 
-/// Functions that the program has in itself (runtime/hooks/plain_code.h).
+/// Functions that the program has in itself (runtime/hooks/detours.h).
 KARST_API(const void*, find_detour)(const char* name) { return find_detour(name); }
 KARST_API(bool, open_detour)(const char* name, const void* to) { return open_detour(name, to); }
 

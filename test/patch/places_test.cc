@@ -201,14 +201,32 @@ TEST(Places, BothEndsOfJumpsThatCallNothing) {
       &bias);
   const std::uint64_t function = reinterpret_cast<std::uint64_t>(&comes_back) - bias;
   const Descriptor file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  EXPECT_TRUE(with_module(file.get(), [&](const ElfImage&, const Frames& frames, const Code& code) {
+  EXPECT_TRUE(with_module(file.get(), [&](const ElfImage& image, const Frames& frames, const Code& code) {
     const auto f = frames.find(function);
     ASSERT_TRUE(f);
     const Range own = frames.all()[*f].code;
     std::vector<PatchProbeKind> kinds;
-    for (const Probe& p : find_places(frames, code, {0}).landings)
+    std::vector<ProbeEntry> probes;
+    for (const Probe& p : find_places(frames, code, {0}).landings) {
+      probes.push_back({{}, {}, p});
       if (own.contains(p.address)) kinds.push_back(p.kind);
+    }
     EXPECT_EQ(kinds, (std::vector{PatchProbeKind::kLands, PatchProbeKind::kSetsPlace}));
+    // The jumps to both ends are one change.
+    const auto bytes = make_table(image, code, {}, probes);
+    PatchTable table;
+    std::memcpy(&table, bytes.data(), sizeof table);
+    ASSERT_EQ(table.probes, probes.size());
+    std::vector<PatchJump> jumps(table.jumps);
+    std::memcpy(jumps.data(), bytes.data() + sizeof table + table.probes * sizeof(PatchProbe),
+                jumps.size() * sizeof jumps[0]);
+    std::vector<std::uint32_t> numbers;
+    for (const PatchJump& j : jumps) {
+      EXPECT_EQ(probes[j.function].place.kind, PatchProbeKind::kLands);
+      if (own.contains(j.address)) numbers.push_back(j.function);
+    }
+    ASSERT_EQ(numbers.size(), 2U);
+    EXPECT_EQ(numbers[0], numbers[1]);
     // Where no function is wanted, nobody asks which calls a jump ends.
     PlaceOptions none;
     none.named.emplace();

@@ -1,0 +1,29 @@
+// What plain_code.cc and detours.cc share: the modules that have tables. Not for others.
+#pragma once
+#include "runtime/hooks/patch_tables.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/options.h"
+
+namespace karst::runtime {
+
+struct PlainModule {
+  ModuleImage image;
+  PlainCode code;
+  bool is_here = false;
+  bool has_gone = false;  // and that was not told yet
+};
+extern PlainModule g_plain[format::kMostPatchedModules];
+extern std::uint32_t g_plain_count;
+
+inline constexpr char kNoMemory[] = "there is no memory for its stubs near its code";
+
+/// From now on stubs can be told to karst attach. False: there is no memory.
+bool begin_telling();
+
+bool is_program(const dl_phdr_info& info);
+/// The descriptor of the module's table; negative: there is none.
+int ask_for_table(const dl_phdr_info& info, bool is_program, bool functions, const Options* session = nullptr);
+/// Distances of 32 bits reach from the stubs to all of the module, and to what its code names near it.
+bool map_stubs(const ModuleImage& image, PlainCode& p);
+
+}  // namespace karst::runtime
