@@ -21,7 +21,8 @@ __asm__(
     "switch_3:\n  mov $2, %eax\n  sub %rdi, %rax\n  nop\n  ret\n"
     ".cfi_endproc\n.size by_switch, . - by_switch\n"
     ".section .rodata\n.p2align 2\nswitch_table:\n"
-    "  .long switch_0 - switch_table, switch_1 - switch_table, switch_2 - switch_table, switch_3 - switch_table\n.text\n");
+    "  .long switch_0 - switch_table, switch_1 - switch_table, switch_2 - switch_table, switch_3 - "
+    "switch_table\n.text\n");
 
 // The distance comes from memory, and the function has a table of labels, whose jump could be alike: not known.
 __asm__(
@@ -31,7 +32,8 @@ __asm__(
     "label_0:\n  mov $1, %eax\n  add %rdi, %rax\n  nop\n  ret\n"
     "label_1:\n  lea by_labels(%rip), %rdx\n  mov distance(%rip), %rax\n  add %rdx, %rax\n  jmp *%rax\n"
     ".cfi_endproc\n.size by_labels, . - by_labels\n"
-    ".section .data.rel.ro,\"aw\"\n.p2align 3\nlabels:\n  .quad label_0, label_1\ndistance:\n  .quad target - by_labels\n"
+    ".section .data.rel.ro,\"aw\"\n.p2align 3\nlabels:\n  .quad label_0, label_1\ndistance:\n  .quad target - "
+    "by_labels\n"
     ".text\n");
 
 int main(void) {
