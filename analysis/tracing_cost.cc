@@ -1,60 +1,148 @@
 #include "analysis/tracing_cost.h"
 
+#include <algorithm>
+
 #include "analysis/values.h"
 
 namespace karst::analysis {
 
 namespace {
 
-/// What it took to note values, and what else is noted of what tracing took, of the calls in which that was. It ends
-/// with the note; what is not known of the call, or is outside of the range, is not taken out of it.
-void add_noted(const query::CallColumns& calls, const reader::Calls& notes,
-               const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
-  taken.clear();
-  taken.resize(calls.size());
-  for (const reader::Note& note : notes.notes) {
-    if (note.row >= calls.size() || (range && (note.ticks < range->begin || note.ticks >= range->end))) continue;
-    const std::uint64_t from = range ? std::max(calls.begin[note.row], range->begin) : calls.begin[note.row];
-    if (note.ticks <= from) continue;
-    taken[note.row] += std::min(ticks_of_tracing(notes, note), note.ticks - from) * format::kCallCostUnit;
+/// What is not known of the call, or is outside of the range, is not taken out of it.
+template <typename Has>
+void add_noted(const query::CallColumns& calls, std::span<const NotedCost> noted,
+               const std::optional<query::TickRange>& range, Has has, reader::Column<std::uint64_t>& taken) {
+  for (const NotedCost& cost : noted) {
+    const std::uint64_t row = cost.row;
+    if (row >= calls.size() || !has(static_cast<std::uint32_t>(row)) ||
+        (range && (cost.ticks < range->begin || cost.ticks >= range->end)))
+      continue;
+    const std::uint64_t from = range ? std::max(calls.begin[row], range->begin) : calls.begin[row];
+    if (cost.ticks <= from) continue;
+    taken[row] += std::min(cost.took, cost.ticks - from) * format::kCallCostUnit;
   }
 }
 
-/// `taken` has what was taken beside the events.
+/// What calls cost, each with those within it, when it is told of them from the last to the first. `taken` has what was
+/// taken beside the events.
+class CostSums {
+ public:
+  CostSums(const query::CallColumns& calls, const reader::Process& process,
+           const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken)
+      : calls_(calls), range_(range), taken_(taken), cost_(process) {}
+
+  /// `parent`: as the columns have it; or none, to whom nothing is told.
+  void add(std::size_t row, std::uint32_t parent) {
+    const std::uint64_t own = cost_.inside(calls_, row);
+    const std::uint64_t within = taken_[row];
+    taken_[row] = within + own;
+    if (parent == reader::kNoParent) return;
+    const std::uint64_t begin = calls_.begin[row], end = calls_.end(row);
+    const bool outside = range_ && (begin >= range_->end || (begin < range_->begin && end <= range_->begin));
+    taken_[parent] += within + (is_recorded(calls_.marks[row]) && !outside ? own + cost_.outside() : 0);
+  }
+  /// Of all within it that was recorded, as if each had cost what is usual; and its own.
+  std::uint64_t whole(std::uint32_t row) const {
+    const std::uint64_t within = query::subtree_end(calls_, row) - row - 1;
+    return cost_.inside(calls_, row) + within * (cost_.inside() + cost_.outside());
+  }
+
+ private:
+  const query::CallColumns calls_;
+  const std::optional<query::TickRange> range_;
+  reader::Column<std::uint64_t>& taken_;
+  const CostOfCalls cost_;
+};
+
 void add_up(const query::CallColumns& calls, const reader::Process& process,
             const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
-  const CostOfCalls cost(process);
-  for (std::size_t row = calls.size(); row-- > 0;) {
-    const std::uint64_t own = cost.inside(calls, row);
-    const std::uint64_t within = taken[row];
-    taken[row] = within + own;
-    const std::uint32_t parent = calls.parent[row];
-    if (parent == reader::kNoParent) continue;
-    const std::uint64_t begin = calls.begin[row], end = calls.end(row);
-    const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
-    taken[parent] += within + (is_recorded(calls.marks[row]) && !outside ? own + cost.outside() : 0);
-  }
+  CostSums sums(calls, process, range, taken);
+  for (std::size_t row = calls.size(); row-- > 0;) sums.add(row, calls.parent[row]);
 }
 
+}  // namespace
+
+namespace {
+void add_all(const query::CallColumns& calls, const reader::Process& process, std::span<const NotedCost> noted,
+             const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
+  taken.clear();
+  taken.resize(calls.size());
+  add_noted(
+      calls, noted, range, [](std::uint32_t) { return true; }, taken);
+  add_up(calls, process, range, taken);
+}
+
+query::CallColumns viewing(query::CallColumns calls, const reader::Column<std::uint64_t>& taken,
+                           const reader::Process& process) {
+  calls.taken = {taken.data(), taken.size()};
+  calls.call_cost = process.call_cost;
+  calls.usual_call_cost = process.usual_call_cost();
+  return calls;
+}
 }  // namespace
 
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
   if (process.call_cost == 0 || calls.size() == 0) return;
   calls.call_cost = process.call_cost;
   calls.usual_call_cost = process.usual_call_cost();
-  add_noted(query::CallColumns(calls), calls, range, calls.taken);
-  add_up(query::CallColumns(calls), process, range, calls.taken);
+  add_all(query::CallColumns(calls), process, noted_costs(calls), range, calls.taken);
 }
 
-query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process, const reader::Calls* notes,
-                                reader::Column<std::uint64_t>& taken) {
+std::vector<NotedCost> noted_costs(const reader::Calls& calls) {
+  std::vector<NotedCost> costs;
+  for (const reader::Note& note : calls.notes)
+    if (const std::uint64_t took = ticks_of_tracing(calls, note); took != 0)
+      costs.push_back({note.row, note.ticks, took});
+  return costs;
+}
+
+query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken) {
   if (process.call_cost == 0 || calls.size() == 0) return calls;
-  add_noted(calls, notes != nullptr ? *notes : reader::Calls(), std::nullopt, taken);
-  add_up(calls, process, std::nullopt, taken);
-  calls.taken = {taken.data(), taken.size()};
-  calls.call_cost = process.call_cost;
-  calls.usual_call_cost = process.usual_call_cost();
-  return calls;
+  add_all(calls, process, noted, std::nullopt, taken);
+  return viewing(calls, taken, process);
+}
+
+query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::Process& process,
+                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken,
+                                std::vector<query::WholeCost>& beyond) {
+  if (process.call_cost == 0 || rows.empty()) return calls;
+  taken.resize_unwritten(rows.last);
+  for (const std::uint32_t row : rows.outer) taken[row] = 0;
+  std::fill(taken.begin() + rows.first, taken.begin() + rows.last, 0);
+  add_noted(
+      calls, noted, rows.range, [&](std::uint32_t row) { return rows.has(row); }, taken);
+  CostSums sums(calls, process, rows.range, taken);
+  const auto add = [&](std::uint32_t row) {
+    const std::uint32_t parent = calls.parent[row];
+    sums.add(row, rows.has(parent) ? parent : reader::kNoParent);
+  };
+  for (std::uint32_t row = rows.last; row-- > rows.first;) add(row);
+  for (auto row = rows.outer.rbegin(); row != rows.outer.rend(); ++row) add(*row);
+  // Who goes on behind the range's end encloses the last row, or is that row.
+  const auto note_beyond = [&](std::uint32_t row) {
+    beyond.push_back({row, std::max(sums.whole(row), taken[row]) / format::kCallCostUnit});
+  };
+  if (rows.first != rows.last)
+    for (std::uint32_t row = rows.last - 1; row != reader::kNoParent && row >= rows.first; row = calls.parent[row])
+      if (calls.end(row) > rows.range.end) note_beyond(row);
+  for (auto row = rows.outer.rbegin(); row != rows.outer.rend(); ++row) note_beyond(*row);
+  std::reverse(beyond.begin(), beyond.end());
+  return viewing(calls, taken, process);
+}
+
+std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::Process& process,
+                           std::span<const NotedCost> noted) {
+  if (process.call_cost == 0) return 0;
+  const CostOfCalls cost(process);
+  const std::uint32_t end = query::subtree_end(calls, row);
+  std::uint64_t taken = cost.inside(calls, row);
+  for (std::uint32_t at = row + 1; at < end; ++at)
+    if (is_recorded(calls.marks[at])) taken += cost.inside(calls, at) + cost.outside();
+  for (const NotedCost& of : noted)
+    if (of.row >= row && of.row < end && of.ticks > calls.begin[of.row])
+      taken += std::min(of.took, of.ticks - calls.begin[of.row]) * format::kCallCostUnit;
+  return std::min(taken / format::kCallCostUnit, calls.duration[row]);
 }
 
 namespace {

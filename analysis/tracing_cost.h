@@ -14,9 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "format/trace.h"
-#include "query/selection.h"
+#include "query/scope.h"
 #include "reader/column.h"
 #include "reader/model.h"
 
@@ -40,6 +42,8 @@ class CostOfCalls {
     const bool is_alone = row + 1 == calls.size() || calls.parent[row + 1] != row;
     return is_alone ? inside_alone(calls.duration[row]) : inside_;
   }
+  /// Of a usual one.
+  std::uint64_t inside() const { return inside_; }
   std::uint64_t outside() const { return outside_; }
 
  private:
@@ -57,10 +61,28 @@ class CostOfCalls {
 /// outside of `range` are not counted; to be used before these are taken out of `calls`.
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range);
 
-/// The same of columns that somebody else has; the result views `taken` beside them. `notes`: the same calls' notes of
-/// values, or null.
-query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process, const reader::Calls* notes,
-                                reader::Column<std::uint64_t>& taken);
+/// What tracing took of a call beside its events: to note values, and what it noted of itself (format/note.h).
+struct NotedCost {
+  std::uint64_t row;    ///< of the call
+  std::uint64_t ticks;  ///< when that ended
+  std::uint64_t took;   ///< ticks
+};
+/// Of the calls of one thread, with their notes.
+std::vector<NotedCost> noted_costs(const reader::Calls& calls);
+
+/// The same as take_cost_out() of columns that somebody else has; the result views `taken` beside them.
+query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken);
+/// The same of the calls that a question is about, in its range: nothing is known of the others. `beyond` gets those
+/// that go beyond it, of whose time outside of the range the cost is that of its usual calls.
+query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::Process& process,
+                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken,
+                                std::vector<query::WholeCost>& beyond);
+
+/// Ticks of one call's duration that are the tracer's, as without_cost() has them. All of what is within it is looked
+/// at.
+std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::Process& process,
+                           std::span<const NotedCost> noted);
 
 /// What a call costs, in ns; 0: not known.
 double call_cost_ns(const reader::Process& process, const reader::Clock& clock);

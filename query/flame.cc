@@ -248,14 +248,17 @@ FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what) {
 
 FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
   const auto& nodes = tree.nodes();
-  const auto least = [&](int side) {
-    return std::max<std::uint64_t>(
-        1, static_cast<std::uint64_t>(share * static_cast<double>(nodes[root].side[side].total)));
+  // What the tracer's cost, which is a mean, has made less than nothing is below 0 here.
+  const auto total = [&](std::uint32_t node, int side) {
+    return static_cast<std::int64_t>(nodes[node].side[side].total);
   };
-  const std::uint64_t least_of[2] = {least(0), least(1)};
-  const auto shown = [&](const FlameNode& node) {
-    return node.function != FlameTree::kOther &&
-           (node.side[0].total >= least_of[0] || node.side[1].total >= least_of[1]);
+  const auto least = [&](int side) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(total(root, side))));
+  };
+  const std::int64_t least_of[2] = {least(0), least(1)};
+  const auto shown = [&](std::uint32_t node) {
+    return nodes[node].function != FlameTree::kOther &&
+           (total(node, 0) >= least_of[0] || total(node, 1) >= least_of[1]);
   };
   // Children by parent: counted, then filled. Nodes outside the root's subtree are left out by going down from it.
   std::vector<std::uint32_t> first(nodes.size() + 1, 0);
@@ -289,7 +292,7 @@ FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
     // Everything below a child that is not shown is within its total; its self time is all of that.
     for (std::uint32_t i = first[at.node]; i < first[at.node + 1]; ++i) {
       const FlameNode& child = nodes[children[i]];
-      if (shown(child) && !full) {
+      if (shown(children[i]) && !full) {
         kept.push_back(children[i]);
         continue;
       }
@@ -301,9 +304,9 @@ FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
       }
     }
     std::sort(kept.begin(), kept.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const std::uint64_t of_a = nodes[a].side[0].total + nodes[a].side[1].total;
-      const std::uint64_t of_b = nodes[b].side[0].total + nodes[b].side[1].total;
-      return of_a != of_b ? of_a > of_b : a < b;
+      const std::int64_t of_a = total(a, 0) + total(a, 1);
+      const std::int64_t of_b = total(b, 0) + total(b, 1);
+      return of_a != of_b ? of_a > of_b : nodes[a].function < nodes[b].function;
     });
     if (rest.merged != 0) view.nodes.push_back(rest);
     for (auto child = kept.rbegin(); child != kept.rend(); ++child) todo.push_back({*child, index});

@@ -39,12 +39,20 @@ inline void take_cost_out(reader::StateTimes& times, std::uint64_t cost) {
   (greatest >= rest ? greatest : times.running) -= rest;
 }
 
+/// What a call that goes beyond its question's range cost, also outside of it.
+struct WholeCost {
+  std::uint32_t row = 0;
+  std::uint64_t ticks = 0;
+};
+
 struct Scope {
   struct Part {
     const ThreadCalls* thread = nullptr;
     std::uint32_t number = 0;  ///< of the thread in its trace
     RowRange rows;
     std::span<const std::uint32_t> function_of{};  ///< numbers of functions, by the ids in the columns
+    /// Of all that go beyond, in order of rows, where the columns have what they cost in the range. Else empty.
+    std::span<const WholeCost> beyond{};
 
     std::uint32_t function(std::uint32_t row) const { return function_of[thread->calls.function[row]]; }
     /// Time of a call that is this process's and in the range, without the tracer's cost. Sums of it are true, though
@@ -52,7 +60,18 @@ struct Scope {
     std::uint64_t time_of(std::uint32_t row) const {
       return rows.range.clip(begin_of(row), thread->calls.end(row)) - thread->calls.cost(row);
     }
-    /// The same told apart by states. The hints are as of ThreadStates::before.
+    /// How long a call took, also outside of the range, without the tracer's cost.
+    std::uint64_t duration_of(std::uint32_t row) const {
+      return reader::without_cost(thread->calls.duration[row], whole_cost(row, thread->calls.cost(row)));
+    }
+    /// `cost`: what the columns say.
+    std::uint64_t whole_cost(std::uint32_t row, std::uint64_t cost) const {
+      if (beyond.empty() || (row >= rows.first && thread->calls.end(row) <= rows.range.end)) return cost;
+      const auto at = std::lower_bound(beyond.begin(), beyond.end(), row,
+                                       [](const WholeCost& a, std::uint32_t b) { return a.row < b; });
+      return at != beyond.end() && at->row == row ? at->ticks : cost;
+    }
+    /// time_of() told apart by states. The hints are as of ThreadStates::before.
     reader::StateTimes states_of(std::uint32_t row, std::size_t& begin_hint, std::size_t& end_hint) const {
       const std::uint64_t begin = std::max(begin_of(row), rows.range.begin);
       const std::uint64_t end = std::min(thread->calls.end(row), rows.range.end);

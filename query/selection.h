@@ -1,5 +1,6 @@
 // Which calls of a thread a question is about: those in a range of time, or what happened within one call.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -32,6 +33,9 @@ struct RowRange {
   Work* work = nullptr;  ///< who looks on; each_row() tells it and ends early when told to
 
   bool empty() const { return outer.empty() && first == last; }
+  bool has(std::uint32_t row) const {
+    return row >= first ? row < last : std::binary_search(outer.begin(), outer.end(), row);
+  }
   bool counts(const CallColumns& calls, std::uint32_t row) const {
     return row >= first || calls.end(row) > range.begin;
   }

@@ -113,9 +113,10 @@ void TableSums::walk(const Scope::Part& part) {
           ++of.calls;
           of.tracing += calls.usual_call_cost;
           if (is_complete(marks)) {
-            const std::uint64_t duration = reader::without_cost(calls.duration[row], cost);
+            const std::uint64_t whole = part.whole_cost(row, cost);
+            const std::uint64_t duration = reader::without_cost(calls.duration[row], whole);
             ++of.complete;
-            of.sum += calls.duration[row] - cost;
+            of.sum += calls.duration[row] - whole;
             of.min = std::min(of.min, duration);
             of.max = std::max(of.max, duration);
           } else {
@@ -194,7 +195,7 @@ void Durations::add(const Scope::Part& part) {
     const std::uint32_t slot = slot_of_[function_of[calls.function[row]]];
     if (slot == kNoFunction || !is_complete(calls.marks[row]) || !part.counts(row)) return;
     Pack& pack = packs[slot];
-    pack.durations[pack.count++] = calls.time(row);
+    pack.durations[pack.count++] = part.duration_of(row);
     if (pack.count == pack.durations.size()) put(slot);
   });
   for (std::size_t slot = 0; slot < packs.size(); ++slot) put(slot);
@@ -347,7 +348,7 @@ Histogram histogram_of(const Scope& scope, std::uint32_t function) {
         ++own.row.open_calls;
         return;
       }
-      const std::uint64_t duration = calls.time(row);
+      const std::uint64_t duration = part.duration_of(row);
       ++own.buckets[bucket_of(duration)];
       ++own.row.complete;
       own.row.sum += duration;

@@ -100,6 +100,11 @@ class Column {
     if (n > size_) std::fill(data_ + size_, data_ + n, value);
     size_ = n;
   }
+  /// `n` elements of any value, whose pages come as they are written: for those that leave most alone.
+  void resize_unwritten(std::size_t n) {
+    if (n > capacity_) reallocate(n);
+    size_ = n;
+  }
   /// Declares the first `n` elements written, through data(). Requires n <= capacity().
   void set_size(std::size_t n) { size_ = n; }
   /// Gives back what reserve() took too much.

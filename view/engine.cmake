@@ -45,7 +45,7 @@ set(engine_sources
   view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
   view/api/explain view/api/facts view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads
   view/api/notes view/api/notes_looks view/api/notes_plots view/api/outliers view/api/requests view/api/source
-  view/api/states view/api/values
+  view/api/states view/api/times view/api/values
   view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips
   view/index/strips
   view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_frames view/tiles/track_locks

@@ -1,6 +1,7 @@
 // What a question to the engine is about, of a trace that is ready for looking at.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -8,7 +9,7 @@
 
 namespace karst::view {
 
-/// Parts of threads of one trace, which all processors work on. Views the index.
+/// Parts of threads of one trace, which all processors work on. Views the index, and what it owns.
 struct Scope : query::Scope {
   explicit Scope(const TraceIndex& of, Work* who_looks_on = nullptr) : index(&of) {
     functions = of.functions().functions().size();
@@ -26,6 +27,7 @@ struct Scope : query::Scope {
   const ThreadIndex& thread(const Part& part) const { return index->threads()[part.number]; }
 
   const TraceIndex* index;
+  std::shared_ptr<const void> owned;  ///< what parts view beside the index
 };
 
 }  // namespace karst::view

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "analysis/report.h"
 #include "analysis/selection.h"
@@ -108,7 +111,7 @@ TEST(TracingCost, HasWhatItTookToNoteValues) {
 
   reader::Column<std::uint64_t> taken;
   const reader::Calls recorded = calls_of(trace);
-  const auto with_notes = without_cost(query::CallColumns(recorded), process_with_cost(), &recorded, taken);
+  const auto with_notes = without_cost(query::CallColumns(recorded), process_with_cost(), noted_costs(recorded), taken);
   EXPECT_EQ(with_notes.time(0), calls.time(0));
   EXPECT_EQ(with_notes.time(1), calls.time(1));
 
@@ -177,6 +180,62 @@ TEST(TracingCost, HasNotWhatItTookToNoteValuesOutsideOfARange) {
   reader::Calls calls = calls_of(trace);
   take_cost_out(calls, process_with_cost(), query::TickRange{1300, 2000});
   EXPECT_EQ(calls.taken[0], (5 + 20 + 70) * kUnit);
+}
+
+// A question's rows alone, against the whole thread with the same range.
+TEST(TracingCost, OfThoseInARangeIsThatOfTheWholeThread) {
+  std::mt19937 random(7);
+  const auto below = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  for (int round = 0; round < 50; ++round) {
+    SampleTrace values;
+    values.process(1, "app", {"a", "b", "c"}).thread(1, "app");
+    std::vector<std::uint32_t> open;
+    std::uint64_t now = 1000;
+    for (int i = 0; i < 300; ++i, now += below(40)) {
+      const std::uint32_t function = 1 + below(3);
+      if (below(9) == 0) values.values(format::NoteKind::kArguments, function, timed_end(60), now);
+      if (!open.empty() && below(2) == 0) {
+        values.exit(open.back(), now);
+        open.pop_back();
+      } else {
+        values.enter(function, now);
+        open.push_back(function);
+      }
+    }
+    for (; !open.empty(); open.pop_back(), now += 10) values.exit(open.back(), now);
+    const reader::Trace trace = values.open();
+    const reader::Calls recorded = calls_of(trace);
+    const query::CallColumns columns(recorded);
+    const reader::Process process = process_with_cost();
+    const std::uint64_t begin = 1000 + below(static_cast<std::uint32_t>(now - 1000));
+    const query::TickRange range{begin, begin + 1 + below(2000)};
+    reader::Calls whole = recorded;
+    take_cost_out(whole, process, range);
+    const query::RowRange rows = query::rows_in(columns, range);
+    reader::Column<std::uint64_t> taken;
+    std::vector<query::WholeCost> beyond;
+    const query::CallColumns some = without_cost(columns, rows, process, noted_costs(recorded), taken, beyond);
+    std::vector<std::uint32_t> longer;
+    for (std::uint32_t row = 0; row < columns.size(); ++row) {
+      if (!rows.has(row) || !rows.counts(columns, row)) continue;
+      EXPECT_EQ(some.cost(row), whole.cost(row)) << row;
+      if (columns.begin[row] < range.begin || columns.end(row) > range.end) longer.push_back(row);
+    }
+    // What a longer call cost in all is that of all within it, values aside.
+    reader::Column<std::uint64_t> all;
+    const query::CallColumns complete = without_cost(columns, process, {}, all);
+    std::vector<std::uint32_t> told;
+    for (const query::WholeCost& of : beyond) {
+      if (rows.counts(columns, of.row)) told.push_back(of.row);
+      EXPECT_GE(of.ticks, complete.cost(of.row));
+      EXPECT_LE(of.ticks, std::max(complete.cost(of.row), some.cost(of.row)));
+    }
+    EXPECT_EQ(told, longer);
+    const std::vector<NotedCost> noted = noted_costs(recorded);
+    const query::CallColumns with_values = without_cost(columns, process, noted, all);
+    for (std::uint32_t row = 0; row < columns.size(); ++row)
+      EXPECT_EQ(cost_of_call(columns, row, process, noted), std::min(with_values.cost(row), columns.duration[row]));
+  }
 }
 
 TEST(TracingCost, OfAProcessThatDoesNotKnowItIsNothing) {

@@ -172,6 +172,10 @@ int main(int argc, char** argv) {
   Writer writer(argv[1]);
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     auto made = test::random_calls(seed);
+    if (seed % 2 == 0) {
+      made->sample.costs(9 * format::kCallCostUnit, 5 * format::kCallCostUnit);
+      made->index = test::index_of(made->sample);
+    }
     writer.ask(made->index->trace().bytes(), std::nullopt, seed);
     std::mt19937 random(seed);
     const view::TraceIndex& index = *made->index;

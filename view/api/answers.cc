@@ -5,7 +5,7 @@
 namespace karst::view {
 namespace {
 
-// ns of a sum of ticks, which clocks that stray may have made less than nothing.
+// ns of a sum of ticks, which clocks that stray, or the tracer's cost, may have made less than nothing.
 std::uint64_t sum_ns(const reader::Clock& clock, std::uint64_t ticks) {
   return static_cast<std::int64_t>(ticks) < 0 ? 0 : clock.to_ns(ticks);
 }
@@ -48,7 +48,7 @@ void write_table(Json& json, const reader::Clock& clock, const query::Table& tab
     json.close(']');
   };
   times("min", [&](const query::FunctionRow& f) { return clock.to_ns(f.min); });
-  times("mean", [&](const query::FunctionRow& f) { return clock.to_ns(f.sum) / f.complete; });
+  times("mean", [&](const query::FunctionRow& f) { return sum_ns(clock, f.sum) / f.complete; });
   times("p50", [&](const query::FunctionRow& f) { return clock.to_ns(f.of.p50); });
   times("p99", [&](const query::FunctionRow& f) { return clock.to_ns(f.of.p99); });
   times("max", [&](const query::FunctionRow& f) { return clock.to_ns(f.max); });
@@ -88,7 +88,7 @@ void write_histogram(Json& json, const reader::Clock& clock, std::uint32_t funct
   if (known == 0) {
     json.null();
   } else {
-    json.value(clock.to_ns(histogram.sum) / known);
+    json.value(sum_ns(clock, histogram.sum) / known);
   }
   json.list("edges", histogram.edges, [&](std::uint64_t ticks) { return exact_ns(clock, ticks); });
   json.list("counts", histogram.counts, [](std::uint64_t count) { return count; }).close('}');
@@ -99,19 +99,20 @@ void write_flame(Json& json, const query::FlameTree& tree, std::uint32_t root, d
   using Node = query::FlameView::Node;
   const query::FlameView view = query::prune(tree, root, share);
   const query::FlameNode& top = tree.nodes()[root];
-  json.field("total", clock.to_ns(top.side[0].total)).field("calls", top.side[0].calls);
-  if (clock_b != nullptr) json.field("total_b", clock_b->to_ns(top.side[1].total)).field("calls_b", top.side[1].calls);
+  json.field("total", sum_ns(clock, top.side[0].total)).field("calls", top.side[0].calls);
+  if (clock_b != nullptr)
+    json.field("total_b", sum_ns(*clock_b, top.side[1].total)).field("calls_b", top.side[1].calls);
   json.field("truncated", tree.truncated()).key("nodes").open('{');
   const auto& nodes = view.nodes;
   json.list("parent", nodes, [](const Node& n) { return n.parent; });
   json.list("function", nodes, [](const Node& n) { return n.function; });
-  json.list("total", nodes, [&](const Node& n) { return clock.to_ns(n.side[0].total); });
-  json.list("self", nodes, [&](const Node& n) { return clock.to_ns(n.side[0].self); });
+  json.list("total", nodes, [&](const Node& n) { return sum_ns(clock, n.side[0].total); });
+  json.list("self", nodes, [&](const Node& n) { return sum_ns(clock, n.side[0].self); });
   json.list("calls", nodes, [](const Node& n) { return n.side[0].calls; });
   json.list("merged", nodes, [](const Node& n) { return n.merged; });
   if (clock_b != nullptr) {
-    json.list("total_b", nodes, [&](const Node& n) { return clock_b->to_ns(n.side[1].total); });
-    json.list("self_b", nodes, [&](const Node& n) { return clock_b->to_ns(n.side[1].self); });
+    json.list("total_b", nodes, [&](const Node& n) { return sum_ns(*clock_b, n.side[1].total); });
+    json.list("self_b", nodes, [&](const Node& n) { return sum_ns(*clock_b, n.side[1].self); });
     json.list("calls_b", nodes, [](const Node& n) { return n.side[1].calls; });
   }
   json.close('}');

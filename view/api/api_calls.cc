@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "analysis/tracing_cost.h"
 #include "format/note.h"
 #include "query/flame.h"
 #include "query/table.h"
@@ -17,6 +18,7 @@
 #include "view/api/reply.h"
 #include "view/api/source.h"
 #include "view/api/states.h"
+#include "view/api/times.h"
 #include "view/tiles/protocol.h"
 
 namespace karst::view {
@@ -50,6 +52,10 @@ std::shared_ptr<const FilteredLanes> Api::filtered(const TraceIndex& index, cons
   filtered_.insert(filtered_.begin(), {&index, functions, lanes});
   if (filtered_.size() > kFiltered) filtered_.resize(kFiltered);
   return lanes;
+}
+
+Scope Api::sums_scope(const Question& question, Scope scope) {
+  return question.is_raw() || !question.error().empty() ? scope : without_cost(std::move(scope));
 }
 
 Reply Api::tiles(const Question& question) {
@@ -97,7 +103,8 @@ Reply Api::call(const Question& question) {
   json.field("function", index.function_of(thread, place->row)).field("begin", index.since_origin(place->begin));
   json.field("duration", ns(index, place->duration));
   json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
-  json.field("cost", ns(index, cost_of(index, thread, place->row)));
+  const reader::Process& process = index.trace().processes()[thread.thread->process];
+  json.field("cost", ns(index, analysis::cost_of_call(calls, place->row, process, thread.noted_costs)));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
   values_.write(json, index, thread, place->row, question.work());
   write_call_states(json, index, thread, place->row);
@@ -171,7 +178,7 @@ Reply Api::occurrences(const Question& question) {
   if (!question.error().empty()) return {};
   // Not question.scope(): thread and index say where to start.
   const TraceIndex& index = question.index();
-  const Scope scope = question.scope(question.ticks());
+  const Scope scope = sums_scope(question, question.scope(question.ticks()));
   if (!question.error().empty()) return {};
   expect(question.work(), scope.rows());
   const Occurrences found = view::occurrences(
@@ -189,7 +196,7 @@ Reply Api::occurrences(const Question& question) {
         .field("thread", place.thread)
         .field("index", place.row)
         .field("begin", index.since_origin(place.begin));
-    json.field("duration", ns(index, place.duration));
+    json.field("duration", ns(index, place.duration)).field("took", ns(index, place.took));
     json.field("flags", index.threads()[place.thread].calls.marks[place.row]).close('}');
   }
   json.close(']').close('}');
@@ -198,7 +205,7 @@ Reply Api::occurrences(const Question& question) {
 
 Reply Api::histogram(const Question& question) {
   const std::uint32_t function = question.function();
-  const Scope scope = question.scope();
+  const Scope scope = sums_scope(question, question.scope());
   if (!question.error().empty()) return {};
   const TraceIndex& index = question.index();
   const query::Histogram of = query::histogram_of(scope, function);
@@ -208,7 +215,7 @@ Reply Api::histogram(const Question& question) {
 }
 
 Reply Api::functions(const Question& question) {
-  const Scope scope = question.scope();
+  const Scope scope = sums_scope(question, question.scope());
   if (!question.error().empty()) return {};
   const TraceIndex& index = question.index();
   const query::Table table = query::table_of(scope);
@@ -226,9 +233,10 @@ Reply Api::flame(const Question& question) {
   if (share < 0 || share > 1) question.complain("share must lie between 0 and 1");
   const auto by = question.time_of("by", "wall");
   const std::uint32_t root_function = question.has("function") ? question.function() : kNoFunction;
-  const Scope scope = question.scope();
   const Question second = question.second();
   const bool compares = second.any();
+  // What a call cost was timed in each run for itself, and not the same.
+  const Scope scope = compares ? question.scope() : sums_scope(question, question.scope());
   std::optional<Scope> other;
   std::uint32_t other_function = kNoFunction;
   if (compares) {
@@ -263,7 +271,7 @@ Reply Api::outliers(const Question& question) {
   const Scope scope = question.scope(range);
   if (!question.error().empty()) return {};
   Json json;
-  write_outliers(json, scope, range, question.has("each") && question.text("each") != "0", limit);
+  write_outliers(json, scope, range, question.has("each") && question.text("each") != "0", limit, question.is_raw());
   return json_reply(json);
 }
 
@@ -275,7 +283,7 @@ Reply Api::explain(const Question& question) {
   if (!query::is_complete(index.threads()[place->thread].calls.marks[place->row]))
     return error_reply(404, "the end or begin of this call is not known, so its duration is not");
   Json json;
-  write_explanation(json, index, *place, question.has("raw") && question.text("raw") != "0", values_, question.work());
+  write_explanation(json, index, *place, question.is_raw(), values_, question.work());
   return json_reply(json);
 }
 

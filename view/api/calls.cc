@@ -5,15 +5,13 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analysis/tracing_cost.h"
-
 namespace karst::view {
 namespace {
 
 // In the order asked for; no two calls are equal.
 bool before(const CallPlace& a, const CallPlace& b, OccurrenceOrder order) {
   if (order == OccurrenceOrder::kTime) return std::tie(a.begin, a.thread, a.row) < std::tie(b.begin, b.thread, b.row);
-  if (a.duration != b.duration) return a.duration > b.duration;
+  if (a.took != b.took) return a.took > b.took;
   return std::tie(a.begin, a.thread, a.row) < std::tie(b.begin, b.thread, b.row);
 }
 
@@ -65,20 +63,12 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
   return result;
 }
 
-std::uint64_t cost_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
-  const reader::Process& process = index.trace().processes()[thread.thread->process];
-  if (process.call_cost == 0) return 0;
-  const analysis::CostOfCalls cost(process);
-  std::uint64_t taken = cost.inside(thread.calls, row);
-  const std::uint32_t end = subtree_end(thread.calls, row);
-  for (std::uint32_t at = row + 1; at < end; ++at)
-    if (analysis::is_recorded(thread.calls.marks[at])) taken += cost.inside(thread.calls, at) + cost.outside();
-  return std::min(taken / format::kCallCostUnit, thread.calls.duration[row]);
-}
-
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,
                         std::optional<CallPlace> around, std::size_t most, Durations durations) {
   Occurrences result;
+  if (around)
+    for (const Scope::Part& part : scope.parts)
+      if (part.number == around->thread && part.rows.has(around->row)) around->took = part.duration_of(around->row);
   bool found = false;
   std::uint64_t earlier = 0;
   std::mutex mutex;
@@ -95,10 +85,11 @@ Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOr
     bool here = false;
     each_row(part.rows, [&](std::uint32_t row) {
       if (part.function(row) != function || !part.counts(row)) return;
-      const auto ticks = static_cast<double>(calls.duration[row]);
+      const std::uint64_t took = part.duration_of(row);
+      const auto ticks = static_cast<double>(took);
       if (ticks < durations.least || ticks > durations.most) return;
       ++count;
-      const CallPlace place{part.number, row, calls.begin[row], calls.duration[row]};
+      const CallPlace place{part.number, row, calls.begin[row], calls.duration[row], took};
       if (around) {
         if (place.thread == around->thread && row == around->row) here = true;
         if (before(place, *around, order)) ++ahead;

@@ -24,15 +24,13 @@ struct Children {
 };
 Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most);
 
-/// Ticks of a call's duration that are the tracer's, by the estimate of analysis/tracing_cost.h; 0: not known.
-std::uint64_t cost_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row);
-
 /// A call anywhere in the trace.
 struct CallPlace {
   std::uint32_t thread = 0;
   std::uint32_t row = 0;
   std::uint64_t begin = 0;
-  std::uint64_t duration = 0;
+  std::uint64_t duration = 0;  ///< as recorded
+  std::uint64_t took = 0;      ///< without the tracer's cost, if that was asked for
 };
 
 enum class OccurrenceOrder { kTime, kDuration };
@@ -50,8 +48,8 @@ struct Durations {
 };
 
 /// The calls of `function` next to `around` (or from the start of the order): by time earlier ones first, by duration
-/// longer ones first; `backwards` goes the other way. Those alone that last from least to most, which are ticks;
-/// `count` is of these too. One pass over the scope's calls.
+/// longer ones first; `backwards` goes the other way. Those alone that took from least to most, which are ticks;
+/// `count` is of these too. How long they took is as the scope has it. One pass over its calls.
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,
                         std::optional<CallPlace> around, std::size_t most, Durations durations = {});
 

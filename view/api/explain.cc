@@ -13,6 +13,7 @@
 #include "analysis/tracing_cost.h"
 #include "analysis/value_hints.h"
 #include "view/api/states.h"
+#include "view/api/times.h"
 
 namespace karst::view {
 namespace {
@@ -75,16 +76,10 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
                        Work* work) {
   const reader::Trace& trace = index.trace();
   const ThreadIndex& its = index.threads()[call.thread];
-  reader::Column<std::uint64_t> taken;
-  const auto times_of = [&](const ThreadIndex& thread) {
-    if (raw) return thread.calls;
-    const auto noted = values.of_thread(index, thread, work);
-    return analysis::without_cost(thread.calls, trace.processes()[thread.thread->process],
-                                  noted != nullptr ? &noted->calls() : nullptr, taken);
-  };
+  ThreadTimes times(index, raw);
   const std::uint32_t function = its.calls.function[call.row];
   analysis::CallRef ref{its.thread, call.row, 0, call.begin, call.begin + call.duration};
-  ref.duration = times_of(its).time(call.row);
+  ref.duration = times.of(its).time(call.row);
 
   std::map<const reader::Thread*, const ThreadIndex*> index_of;
   for (const ThreadIndex& thread : index.threads()) index_of.emplace(thread.thread, &thread);
@@ -98,14 +93,14 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
   analysis::Explainer explainer(trace, ref, function);
   expect(work, 2 * index.calls());
   for (const ThreadIndex& thread : index.threads()) {
-    explainer.learn(*thread.thread, times_of(thread));
+    explainer.learn(*thread.thread, times.of(thread));
     if (!go_on(work, thread.calls.size())) return;
   }
   analysis::ValueSamples samples;
   for (const ThreadIndex& thread : index.threads()) {
     const auto noted = values.of_thread(index, thread, work);
     samples.look_at(trace, *thread.thread, noted.get());
-    explainer.compare(*thread.thread, times_of(thread), waits.get(), &samples);
+    explainer.compare(*thread.thread, times.of(thread), waits.get(), &samples);
     if (!go_on(work, thread.calls.size())) return;
   }
   analysis::ExplainedCall explained({trace, ref, function, index.origin(), waits.get(), calls_of}, explainer,

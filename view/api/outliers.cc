@@ -9,6 +9,7 @@
 #include "analysis/outliers.h"
 #include "view/api/answers.h"
 #include "view/api/states.h"
+#include "view/api/times.h"
 
 namespace karst::view {
 namespace {
@@ -17,8 +18,8 @@ constexpr std::size_t kMostLevels = 64;  // of a path that is told
 
 class Writer {
  public:
-  Writer(Json& json, const TraceIndex& index, analysis::OutlierFinder& finder)
-      : json_(json), index_(index), finder_(finder), threads_(index.trace()) {
+  Writer(Json& json, const TraceIndex& index, analysis::OutlierFinder& finder, ThreadTimes& times)
+      : json_(json), index_(index), finder_(finder), times_(times), threads_(index.trace()) {
     for (std::uint32_t i = 0; i < index.threads().size(); ++i) number_of_.try_emplace(index.threads()[i].thread, i);
   }
 
@@ -30,15 +31,17 @@ class Writer {
     const ThreadIndex& thread = index_.threads()[number];
     const std::uint32_t row = worst.call.row;
     json_.open('{').field("thread", number).field("index", row).field("function", index_.function_of(thread, row));
-    json_.field("begin", index_.since_origin(worst.call.begin)).field("duration", ns(worst.call.duration));
+    json_.field("begin", index_.since_origin(worst.call.begin));
+    json_.field("duration", ns(worst.call.end - worst.call.begin)).field("took", ns(worst.call.duration));
     json_.field("flags", thread.calls.marks[row]).field("depth", thread.calls.depth[row]);
     json_.field("usual", ns(worst.usual)).field("calls", group.calls).field("total", ns(group.duration));
     json_.key("path").open('[');
     std::size_t levels = 0;
-    for (const std::uint32_t below : finder_.path_below(*thread.thread, thread.calls, row)) {
+    const CallColumns calls = times_.within(thread, row);
+    for (const std::uint32_t below : finder_.path_below(*thread.thread, calls, row)) {
       if (++levels > kMostLevels) break;
       json_.open('{').field("index", below).field("function", index_.function_of(thread, below));
-      json_.field("duration", ns(thread.calls.duration[below])).close('}');
+      json_.field("took", ns(calls.time(below))).close('}');
     }
     json_.close(']');
     if (thread.states != nullptr) {
@@ -67,6 +70,7 @@ class Writer {
   Json& json_;
   const TraceIndex& index_;
   analysis::OutlierFinder& finder_;
+  ThreadTimes& times_;
   const analysis::StateThreads threads_;
   std::unordered_map<const reader::Thread*, std::uint32_t> number_of_;
   std::unordered_map<const ThreadIndex*, std::vector<analysis::Wait>> waits_;
@@ -74,25 +78,26 @@ class Writer {
 
 }  // namespace
 
-void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool each, std::size_t most) {
+void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool each, std::size_t most, bool raw) {
   const TraceIndex& index = *scope.index;
+  ThreadTimes times(index, raw);
   analysis::OutlierFinder finder(index.trace(), nullptr, 0, analysis::kMostOutliers);
   expect(scope.work, 2 * index.calls());
   for (const ThreadIndex& thread : index.threads()) {
     if (!go_on(scope.work, thread.calls.size())) return;
-    finder.learn(*thread.thread, thread.calls);
+    finder.learn(*thread.thread, times.of(thread));
   }
   for (const query::Scope::Part& part : scope.parts) {
     const ThreadIndex& thread = index.threads()[part.number];
     if (!go_on(scope.work, thread.calls.size())) return;
-    finder.find(*thread.thread, thread.calls);
+    finder.find(*thread.thread, times.of(thread));
   }
   const std::uint64_t found = finder.found();
   std::vector<analysis::Outlier> outliers = finder.take();
   std::erase_if(outliers, [&](const analysis::Outlier& one) {
     return one.call.begin >= range.end || one.call.end <= range.begin;
   });
-  Writer writer(json, index, finder);
+  Writer writer(json, index, finder, times);
   std::vector<std::uint64_t> excess(index.threads().size());
   for (const analysis::Outlier& one : outliers) {
     std::uint64_t& greatest = excess[writer.number(one)];

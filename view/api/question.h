@@ -103,6 +103,8 @@ class Api::Question {
     }
     return static_cast<std::uint32_t>(value);
   }
+  /// Times as recorded, with the tracer's cost in them.
+  bool is_raw() const { return has("raw") && text("raw") != "0"; }
   /// ns since the trace's start.
   double begin() const { return number("begin", 0); }
   double end() const { return number("end", span()); }
@@ -163,7 +165,7 @@ class Api::Question {
     }
     const CallColumns& calls = index_->threads()[thread].calls;
     return CallPlace{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(row), calls.begin[row],
-                     calls.duration[row]};
+                     calls.duration[row], calls.duration[row]};
   }
   /// Range in ticks; a range that takes in the trace's last moment has no end.
   TickRange ticks() const {

@@ -71,8 +71,7 @@ std::shared_ptr<const Values::OfThread> Values::find(const TraceIndex& index, co
 std::shared_ptr<const analysis::CallValues> Values::of_thread(const TraceIndex& index, const ThreadIndex& thread,
                                                               Work* work) {
   const std::vector<reader::Function>& known = index.trace().processes()[thread.thread->process].functions;
-  if (thread.notes[static_cast<std::size_t>(format::NoteKind::kOverhead)] == 0 &&
-      std::none_of(known.begin(), known.end(), [](const reader::Function& f) { return !f.values.empty(); }))
+  if (std::none_of(known.begin(), known.end(), [](const reader::Function& f) { return !f.values.empty(); }))
     return nullptr;
   const auto of = threads_.find(index, thread, work);
   return of == nullptr ? nullptr : std::shared_ptr<const analysis::CallValues>(of, &of->values());

@@ -25,8 +25,8 @@ class Values {
   Values();
   ~Values();
 
-  /// Which note is whose, of a thread some of whose functions' values were asked for, or of which tracing took so much
-  /// that it noted that. Null: it has neither, or `work` was stopped.
+  /// Which note is whose, of a thread some of whose functions' values were asked for. Null: it has none, or `work` was
+  /// stopped.
   std::shared_ptr<const analysis::CallValues> of_thread(const TraceIndex& index, const ThreadIndex& thread, Work* work);
   /// Fields `arguments` and `returned`, each where it is noted, into an object that is open.
   void write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);

@@ -12,10 +12,12 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/function_list.h"
+#include "analysis/tracing_cost.h"
 #include "analysis/wait_stacks.h"
 #include "base/result.h"
 #include "format/note.h"
@@ -60,7 +62,11 @@ struct ThreadIndex : query::ThreadCalls {
            notes[static_cast<std::size_t>(format::NoteKind::kOverhead)];
   }
 
-  std::shared_ptr<const reader::Calls> owned;  ///< what `calls` views; null: a mapped file's
+  /// What tracing took of its calls beside their events.
+  std::span<const analysis::NotedCost> noted_costs;
+
+  std::shared_ptr<const reader::Calls> owned;                           ///< what `calls` views; null: a mapped file's
+  std::shared_ptr<const std::vector<analysis::NotedCost>> owned_costs;  ///< what `noted_costs` views, likewise
 
   std::shared_ptr<const Strip> of_states;  ///< null: nothing is known of them
 

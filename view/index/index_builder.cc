@@ -57,6 +57,8 @@ void take_facts(ThreadIndex& index, const reader::Calls& calls) {
   index.unknown_ids = calls.unknown_ids;
   index.notes = {};
   for (const reader::Note& note : calls.notes) ++index.notes[note.kind < index.notes.size() ? note.kind : 0];
+  index.owned_costs = std::make_shared<const std::vector<analysis::NotedCost>>(analysis::noted_costs(calls));
+  index.noted_costs = *index.owned_costs;
 }
 
 }  // namespace

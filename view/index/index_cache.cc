@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMagic = 0x0034584449545352ULL;  // "RSTIDX4"
+constexpr std::uint64_t kMagic = 0x0035584449545352ULL;  // "RSTIDX5"
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kAtOnce = std::size_t{16} << 20U;  // bytes between two looks at `stop`
 
@@ -250,6 +250,8 @@ bool IndexCache::save(const TraceIndex& index, const std::atomic<bool>& stop) co
       meta.insert(meta.end(), {thread.gap_count, thread.first_ticks, thread.last_ticks, thread.events,
                                thread.out_of_order, thread.unmatched_exits, thread.missing_exits, thread.unknown_ids});
       meta.insert(meta.end(), thread.notes.begin(), thread.notes.end());
+      meta.push_back(thread.noted_costs.size());
+      if (!writer.part(thread.noted_costs, meta)) return false;
     }
     meta.push_back(index.counts_.size());
     for (const auto& counts : index.counts_) {
@@ -334,6 +336,7 @@ bool IndexCache::load(TraceIndex& index) const {
       *field = meta.next();
     }
     for (std::uint64_t& count : thread.notes) count = meta.next();
+    if (!part(thread.noted_costs, meta.next())) return false;
   }
   if (meta.count() != index.trace().processes().size()) return false;
   index.counts_.resize(index.trace().processes().size());

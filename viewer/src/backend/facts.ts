@@ -293,7 +293,7 @@ export function occurrenceFacts(json: Json): Occurrences {
     function: num(json.function),
     count: num(json.count),
     rank: num(json.rank),
-    calls: objects(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread) })),
+    calls: objects(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread), took: num(c.took) })),
   };
 }
 
@@ -306,13 +306,14 @@ export function outlierFacts(answer: Json): Outliers {
       ...callLine(one),
       thread: num(one.thread),
       depth: num(one.depth),
+      took: num(one.took),
       usual: num(one.usual),
       calls: num(one.calls, 1),
       total: num(one.total),
       path: objects(one.path).map((call) => ({
         index: num(call.index),
         function: num(call.function),
-        duration: num(call.duration),
+        took: num(call.took),
       })),
       ...optional("states", stateTimes(one.states)),
       ...optional("wait", one.wait ? stateLine(object(one.wait)) : undefined),

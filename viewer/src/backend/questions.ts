@@ -53,6 +53,7 @@ function scopeParameters(scope: Scope, prefix = ""): Parameters {
   for (const key of ["begin", "end", "thread", "index", "function"] as const)
     if (scope[key] !== undefined) parameters[prefix + key] = scope[key];
   if (scope.threads) parameters[`${prefix}threads`] = scope.threads.join(",");
+  if (scope.raw) parameters.raw = 1;
   return parameters;
 }
 
@@ -113,12 +114,12 @@ export class Questions implements Backend {
     return callValues(await this.json("values", { thread, index: indices.join(",") }, signal));
   }
 
-  async occurrences({ at, ...query }: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences> {
-    return occurrenceFacts(await this.json("occurrences", { ...query, ...at }, signal));
+  async occurrences({ at, raw, ...query }: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences> {
+    return occurrenceFacts(await this.json("occurrences", { ...query, ...at, raw: raw ? 1 : undefined }, signal));
   }
 
-  async histogram(func: number, signal?: AbortSignal): Promise<Histogram> {
-    return histogramFacts(await this.json("histogram", { function: func }, signal));
+  async histogram(func: number, raw: boolean, signal?: AbortSignal): Promise<Histogram> {
+    return histogramFacts(await this.json("histogram", { function: func, raw: raw ? 1 : undefined }, signal));
   }
 
   async functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable> {

@@ -184,7 +184,14 @@ export function stepCall(direction: "next" | "previous", order: "time" | "durati
       return;
     }
     const at: CallRef | undefined = selected && selectedSpan?.function === func ? selected : undefined;
-    const query = { function: func, order, direction, ...(at ? { at: { thread: at.thread, index: at.index } } : {}) };
+    const { raw } = store.state;
+    const query = {
+      function: func,
+      order,
+      direction,
+      raw,
+      ...(at ? { at: { thread: at.thread, index: at.index } } : {}),
+    };
     stepping?.abort();
     const { signal } = (stepping = new AbortController());
     const found = await traces[trace]!.backend.occurrences(query, signal);
@@ -298,6 +305,11 @@ export function wantPlots(): void {
 
 /** The part of the trace that table and flame graph are about. Which trace: the selection's, else the first. */
 export function scopeOf(state: State, kind: ScopeKind = state.scope): { trace: number; scope: Scope; label: string } {
+  const part = partOf(state, kind);
+  return state.raw ? { ...part, scope: { ...part.scope, raw: true } } : part;
+}
+
+function partOf(state: State, kind: ScopeKind): { trace: number; scope: Scope; label: string } {
   const chosen = kind === "thread" || kind === "call" ? state.selected?.trace : undefined;
   const trace = Math.min(chosen ?? state.tableTrace, Math.max(0, state.traces.length - 1));
   const offset = trace === 1 ? state.offset : 0;

@@ -111,6 +111,8 @@ export interface State {
   readonly bothTraces: boolean;
   readonly tableTrace: number;
   readonly inverted: boolean;
+  /** Sums of times are as recorded, not without what tracing took. */
+  readonly raw: boolean;
   /** What the flame graph adds up. */
   readonly flameBy: "wall" | TimeOf;
   /** Two sets of calls side by side in their order, or merged by path. */
@@ -162,6 +164,7 @@ export const START: State = {
   bothTraces: false,
   tableTrace: 0,
   inverted: false,
+  raw: false,
   flameBy: "wall",
   comparing: "order",
   sort: "self",

@@ -58,6 +58,7 @@ export function toHash(state: State): string {
   add("nkind", state.noteGroup !== "all" && state.noteGroup);
   add("nlast", state.newestNotes && "1");
   add("up", state.inverted && "1");
+  add("raw", state.raw && "1");
   add("by", state.flameBy !== "wall" && state.flameBy);
   add("cmp", state.comparing !== "order" && state.comparing);
   add("sort", (state.sort !== "self" || state.ascending) && `${state.ascending ? "+" : "-"}${state.sort}`);
@@ -179,6 +180,9 @@ export function fromHash(hash: string, start: State): Partial<State> {
         break;
       case "up":
         change.inverted = value === "1";
+        break;
+      case "raw":
+        change.raw = value === "1";
         break;
       case "by":
         change.flameBy = one(value, ["wall", "cpu", "runnable", "blocked"]) ?? "wall";

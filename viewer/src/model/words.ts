@@ -14,12 +14,18 @@ export function times(took: number, usual: number): string {
   return `${ratio >= 10 ? count(ratio) : ratio.toFixed(1)}×`;
 }
 
-/** What times on the page have in them: they are as recorded. */
-export function recordedWords({ processes }: Pick<TraceInfo, "processes">): string {
+/** `13` or `11 to 13`: what tracing took of each call, in ns; undefined: it is not known. */
+export function costWords({ processes }: Pick<TraceInfo, "processes">): string | undefined {
   const costs = processes.map((process) => process.callCost).filter((ns) => ns > 0);
-  if (costs.length === 0) return "as recorded";
+  if (costs.length === 0) return undefined;
   const [least, most] = [Math.min(...costs), Math.max(...costs)].map((ns) => ns.toFixed(0));
-  return `as recorded, tracing’s ${least === most ? least : `${least} to ${most}`} ns a call included`;
+  return least === most ? least : `${least} to ${most}`;
+}
+
+/** What times have in them that are as recorded. */
+export function recordedWords(info: Pick<TraceInfo, "processes">): string {
+  const cost = costWords(info);
+  return cost === undefined ? "as recorded" : `as recorded, tracing’s ${cost} ns a call included`;
 }
 
 /** `18 ms in futex for worker-0 in Handle`. */
@@ -42,18 +48,22 @@ export function longestWait({ waits }: Pick<CallInfo, "waits">): StateLine | und
   );
 }
 
-/** The answer in one sentence. `histogram`: of the call's function; undefined: not known yet. */
-export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogram | undefined): string {
+/** How long a call took: as recorded, or without what tracing took. */
+export const tookOf = (call: Pick<CallInfo, "duration" | "cost">, raw: boolean) =>
+  raw ? call.duration : call.duration - call.cost;
+
+/** The answer in one sentence. `histogram`: of the call's function; undefined: not known yet. `raw`: as it is. */
+export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogram | undefined, raw: boolean): string {
   const parts: string[] = [];
+  const took = tookOf(call, raw);
   const usual = histogram && histogram.calls - histogram.openCalls >= 10 ? histogram.p50 : null;
   if (usual !== null && usual > 0) {
-    const ratio = call.duration / usual;
     parts.push(
-      ratio >= 1.5
-        ? `took ${times(call.duration, usual)} the usual ${duration(usual)}`
-        : `took ${duration(call.duration)}, as usual (${duration(usual)})`,
+      took / usual >= 1.5
+        ? `took ${times(took, usual)} the usual ${duration(usual)}`
+        : `took ${duration(took)}, as usual (${duration(usual)})`,
     );
-  } else parts.push(`took ${duration(call.duration)}`);
+  } else parts.push(`took ${duration(took)}`);
   const wait = longestWait(call);
   const waited = wait ? wait.duration + wait.runnable : 0;
   const child = call.children.functions[0];

@@ -6,7 +6,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type Selected, type State } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { recordedWords, sentence } from "../model/words";
+import { recordedWords, sentence, tookOf } from "../model/words";
 import { endings } from "../timeline/endings";
 import { ValueList } from "../timeline/value_list";
 import { useAnswer } from "./answers";
@@ -47,35 +47,31 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   const process = info.processes[thread.process];
   const words = endings(call.flags);
   const open = (call.flags & (kOpenBegin | kOpenEnd)) !== 0;
-  const rows: [string, string, string][] = [
+  const rows: [name: string, value: string, more: string, ns?: number][] = [
     [
       "Duration",
       `${open ? "at least " : ""}${duration(call.duration)}`,
       `${exact(call.duration)}, ${recordedWords(info)}`,
+      call.duration,
     ],
-    ...(call.cost > 0
-      ? ([
-          [
-            "Without tracing",
-            `about ${duration(call.duration - call.cost)}`,
-            `An estimate: tracing took some ${exact(call.cost)} of it. All times here are as recorded.`,
-          ],
-        ] as [string, string, string][])
-      : []),
-    ["Self", duration(call.self), `${exact(call.self)}: not in traced functions that it called`],
+    ["Self", duration(call.self), `${exact(call.self)}: not in traced functions that it called`, call.self],
     ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
     ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],
     ["Thread", `${thread.name} · ${thread.tid}`, process ? `process ${process.name} ${process.pid}` : ""],
   ];
+  if (call.cost > 0)
+    rows.splice(1, 0, [
+      "Without tracing",
+      `about ${duration(tookOf(call, false))}`,
+      `An estimate: tracing took some ${exact(call.cost)} of it. The timeline and the lists here have it as recorded.`,
+      tookOf(call, false),
+    ]);
   return (
     <dl class="facts">
-      {rows.map(([name, value, more]) => (
+      {rows.map(([name, value, more, ns]) => (
         <div title={more}>
           <dt>{name}</dt>
-          <dd
-            data-fact={name.toLowerCase()}
-            data-ns={name === "Duration" ? call.duration : name === "Self" ? call.self : undefined}
-          >
+          <dd data-fact={name.toLowerCase()} data-ns={ns}>
             {visible(value)}
             {name === "Self" && call.duration > 0 && <span class="quiet"> {percent(call.self / call.duration)}</span>}
           </dd>
@@ -255,8 +251,9 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
   const func = loaded.info.functions[call.function];
   const explained = useStore((s) => s.explained);
   const lock = useStore((s) => s.lock);
-  const histogram = useAnswer(`${at.trace}.${call.function}`, (signal) =>
-    loaded.backend.histogram(call.function, signal),
+  const raw = useStore((s) => s.raw);
+  const histogram = useAnswer(`${at.trace}.${call.function}.${raw}`, (signal) =>
+    loaded.backend.histogram(call.function, raw, signal),
   );
   return (
     <div class="call" data-call={`${at.trace}.${call.thread}.${call.index}`}>
@@ -267,7 +264,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>
         <p class="sentence" data-testid="sentence">
-          {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined)}
+          {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined, raw)}
         </p>
         <Actions at={at} call={call} />
         {call.values && <ValueList values={call.values} />}
@@ -279,7 +276,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         {histogram.value && histogram.value.function === call.function && (
           <HistogramView
             histogram={histogram.value}
-            marked={call.duration}
+            marked={tookOf(call, raw)}
             open={(call.flags & (kOpenBegin | kOpenEnd)) !== 0}
           />
         )}

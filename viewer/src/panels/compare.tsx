@@ -50,7 +50,10 @@ function alignedSides([a, b]: [Side, Side]): [AlignedSide, AlignedSide] {
 function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
   const [filter, setFilter] = useState("");
   const answer = useAnswer(id, (signal) =>
-    Promise.all([a, b].map(({ trace, scope }) => store.state.traces[trace]!.backend.functions(scope, signal))),
+    Promise.all(
+      // As recorded: what tracing took is an estimate of each run for itself, and not the same in both.
+      [a, b].map(({ trace, scope }) => store.state.traces[trace]!.backend.functions({ ...scope, raw: true }, signal)),
+    ),
   );
   const rows = useMemo(() => {
     if (!answer.value) return [];

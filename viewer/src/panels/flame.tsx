@@ -9,7 +9,7 @@ import { store, useStore } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
 import { Icon } from "./icon";
-import { AsRecorded, Empty, Failed, Waiting } from "./parts";
+import { TimesChoice, Empty, Failed, Waiting } from "./parts";
 import { ScopeChoice, TraceChoice, useScoped } from "./scope";
 
 const ROW = 20;
@@ -264,7 +264,7 @@ export function FlamePanel() {
           </nav>
         )}
         <span class="grow" />
-        <AsRecorded trace={trace} />
+        <TimesChoice trace={trace} />
         {value && (
           <span class="quiet" role="status" data-testid="flame-sum" data-total={value.total}>
             {search && (

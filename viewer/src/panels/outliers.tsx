@@ -12,7 +12,7 @@ import { times, waitWords } from "../model/words";
 import { askValues, callKey, valueWords } from "../model/values";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
-import { AsRecorded, Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting, Whose } from "./parts";
+import { TimesChoice, Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting, Whose } from "./parts";
 import { ScopeChoice, scopeIn, TraceChoice, useBoth, useScope } from "./scope";
 
 const LISTED = 200;
@@ -42,14 +42,14 @@ function Slow({ call, trace, most }: { call: Outlier; trace: number; most: numbe
       title={`${functionName(trace, call.function)}\n${why}\nClick: show this call`}
       onClick={() => openOutlier(trace, call)}
     >
-      <Bar share={most > 0 ? (call.duration - call.usual) / most : 0} />
+      <Bar share={most > 0 ? (call.took - call.usual) / most : 0} />
       <span>
         <Whose trace={trace} /> <Swatch trace={trace} func={call.function} />
       </span>
       <FullName text={readable(loaded.info.functions[call.function]?.name ?? "?")} />
-      <span class="num">{duration(call.duration)}</span>
+      <span class="num">{duration(call.took)}</span>
       <span class="num times" title={`usually ${duration(call.usual)}`}>
-        {times(call.duration, call.usual)} usual
+        {times(call.took, call.usual)} usual
       </span>
       <span class="quiet slow-where">
         at {duration(call.begin)} in {visible(thread?.name ?? "?")}
@@ -66,10 +66,14 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
   const selected = useStore((s) => s.selected);
   const [bounds, setBounds] = useState<{ func: number; least: number; most: number }>();
   const bar = bounds?.func === func ? bounds : undefined;
-  const histogram = useAnswer(`${trace}.${func}`, (signal) => backend.histogram(func, signal));
+  const raw = useStore((s) => s.raw);
+  const histogram = useAnswer(`${trace}.${func}.${raw}`, (signal) => backend.histogram(func, raw, signal));
   const limits = bar ? { least: bar.least, most: bar.most } : {};
-  const answer = useAnswer(`${trace}.${func}.${bar?.least}.${bar?.most}`, (signal) =>
-    backend.occurrences({ function: func, order: "duration", direction: "next", limit: LISTED, ...limits }, signal),
+  const answer = useAnswer(`${trace}.${func}.${bar?.least}.${bar?.most}.${raw}`, (signal) =>
+    backend.occurrences(
+      { function: func, order: "duration", direction: "next", limit: LISTED, raw, ...limits },
+      signal,
+    ),
   );
   const calls = answer.value?.function === func ? answer.value.calls : [];
   const noted = info.valued.has(func) && calls.length > 0;
@@ -80,7 +84,7 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
     selected?.trace === trace
       ? calls.find((c) => c.thread === selected.thread && c.index === selected.index)
       : undefined;
-  const longest = histogram.value?.max ?? calls[0]?.duration ?? 0;
+  const longest = histogram.value?.max ?? calls[0]?.took ?? 0;
   return (
     <section class="by-duration" aria-label="Calls by duration">
       <header class="pane-head">
@@ -95,7 +99,7 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
       {histogram.value?.function === func && (
         <HistogramView
           histogram={histogram.value}
-          marked={here?.duration}
+          marked={here?.took}
           open={false}
           chosen={bar}
           choose={(least, most) => setBounds(bar?.least === least ? undefined : { func, least, most })}
@@ -123,7 +127,7 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
             class={`call-line${on ? " on" : ""}`}
             aria-pressed={on}
             data-testid="by-duration"
-            data-ns={call.duration}
+            data-ns={call.took}
             onClick={() => {
               const at = { trace, thread: call.thread, index: call.index };
               select(at, call, { tab: "outliers" });
@@ -132,7 +136,7 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
               scrollTrack(trace, call.thread);
             }}
           >
-            <Bar share={longest > 0 ? call.duration / longest : 0} />
+            <Bar share={longest > 0 ? call.took / longest : 0} />
             {words ? (
               <span class="name noted" title={`${words}\nin ${thread}`}>
                 {words}
@@ -141,7 +145,7 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
               <span class="name">{thread}</span>
             )}
             <span class="quiet num">at {duration(call.begin)}</span>
-            <span class="num">{duration(call.duration)}</span>
+            <span class="num">{duration(call.took)}</span>
           </button>
         );
       })}
@@ -158,7 +162,7 @@ function useSlow() {
   const span = useStore((s) => s.selectedSpan);
   const scope =
     now.scope.index !== undefined && span
-      ? { begin: span.begin, end: span.end, threads: [selected!.thread] }
+      ? { begin: span.begin, end: span.end, threads: [selected!.thread], raw: now.scope.raw ?? false }
       : now.scope;
   const answer = useAnswer(
     `${trace}:${both}:${JSON.stringify(scope)}`,
@@ -172,7 +176,7 @@ function useSlow() {
         found: answers.reduce((sum, of) => sum + of.found, 0),
         slow: answers
           .flatMap((of, i) => of.slow.map((call) => ({ ...call, trace: asked[i]! })))
-          .sort((a, b) => b.duration - b.usual - (a.duration - a.usual)),
+          .sort((a, b) => b.took - b.usual - (a.took - a.usual)),
       };
     },
     store.state.scope === "view" ? 250 : 0,
@@ -196,14 +200,14 @@ export function OutlierPanel() {
     if (highlighted && shows(highlighted.trace)) setFunc(highlighted);
   }, [highlighted]);
   const chosen = func && shows(func.trace) ? func : value?.slow[0];
-  const most = value?.slow[0] ? value.slow[0].duration - value.slow[0].usual : 0;
+  const most = value?.slow[0] ? value.slow[0].took - value.slow[0].usual : 0;
   return (
     <div class="outlier-panel">
       <div class="pane-tools">
         <ScopeChoice />
         <TraceChoice trace={trace} both={both} />
         <span class="grow" />
-        <AsRecorded trace={trace} />
+        <TimesChoice trace={trace} />
         <span class="quiet" role="status" data-testid="slow-sum">
           {value &&
             `${count(value.found)} ${value.found === 1 ? "call" : "calls"} took three times their function’s usual time or more`}

@@ -1,9 +1,9 @@
 // Small pieces that panels share.
 import { useEffect, useState } from "preact/hooks";
 import { forms, split, visible } from "../model/names";
-import { store } from "../model/store";
+import { store, useStore } from "../model/store";
 import { duration, exact, percent } from "../model/time";
-import { recordedWords } from "../model/words";
+import { costWords, recordedWords } from "../model/words";
 import { currentScene } from "../timeline/steps";
 import type { StateTimes } from "../backend/types/calls";
 import type { Answer } from "./answers";
@@ -61,19 +61,31 @@ export function FullName({ text }: { text: string }) {
   );
 }
 
-/** Beside sums: times are as recorded. */
-export function AsRecorded({ trace }: { trace: number }) {
+/** Beside sums of times: what they have in them. A click chooses. */
+export function TimesChoice({ trace }: { trace: number }) {
+  const raw = useStore((s) => s.raw);
   const info = store.state.traces[trace]?.info;
   if (!info) return null;
-  const words = recordedWords(info);
+  const cost = costWords(info);
+  if (cost === undefined) return <span class="quiet recorded">as recorded</span>;
+  const words = raw && !info.aggregated ? recordedWords(info) : `without tracing’s ${cost} ns a call`;
+  const title = "An estimate of the traced process, as karst report has it. The timeline is as recorded.";
+  if (info.aggregated)
+    return (
+      <span class="quiet recorded" title={title}>
+        {words}
+      </span>
+    );
   return (
-    <span
-      class="quiet recorded"
-      data-testid="as-recorded"
-      title={`Times are ${words}. karst report, slow and their like take it out, by an estimate of the traced process.`}
+    <button
+      class="link quiet recorded"
+      data-testid="times"
+      aria-pressed={raw}
+      title={`${title}\nClick: ${raw ? "without what tracing took" : "times as recorded"}`}
+      onClick={() => store.set({ raw: !raw })}
     >
       {words}
-    </span>
+    </button>
   );
 }
 

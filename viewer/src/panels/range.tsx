@@ -5,7 +5,7 @@ import { store, useStore } from "../model/store";
 import { count, duration, exact, parseTime, percent } from "../model/time";
 import { useAnswer } from "./answers";
 import { Icon } from "./icon";
-import { AsRecorded, Bar, Empty, Failed, FullName, States, Swatch, Waiting } from "./parts";
+import { TimesChoice, Bar, Empty, Failed, FullName, States, Swatch, Waiting } from "./parts";
 import { TraceChoice } from "./scope";
 
 export function RangePanel() {
@@ -75,7 +75,7 @@ export function RangePanel() {
             </div>
           </dl>
         )}
-        <AsRecorded trace={trace} />
+        <TimesChoice trace={trace} />
         {answer.value?.states && <States times={answer.value.states} label="range" />}
         <div class="actions">
           <button onClick={() => (store.set({ tab: "range" }), fitSelection())}>

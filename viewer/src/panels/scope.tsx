@@ -94,6 +94,7 @@ export function useScope(of: ScopeOf = "scope"): { trace: number; scope: Scope; 
   useStore((s) => (kind === "range" ? s.range : null));
   useStore((s) => s.selected);
   useStore((s) => s.tableTrace);
+  useStore((s) => s.raw);
   useStore((s) => (kind === "view" ? s.view : null));
   const now = scopeOf(store.state, kind);
   return { ...now, key: `${now.trace}:${JSON.stringify(now.scope)}` };

@@ -8,7 +8,7 @@ import { matcher, sortRows } from "../model/rows";
 import { store, useStore, type SortKey } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { Icon } from "./icon";
-import { AsRecorded, Bar, Empty, Failed, FullName, Swatch, Waiting, Whose } from "./parts";
+import { TimesChoice, Bar, Empty, Failed, FullName, Swatch, Waiting, Whose } from "./parts";
 import { ScopeChoice, scopeIn, TraceChoice, useBoth, useScoped } from "./scope";
 
 const ROW = 24;
@@ -278,7 +278,7 @@ export function TablePanel() {
         </label>
         {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
         <span class="grow" />
-        <AsRecorded trace={trace} />
+        <TimesChoice trace={trace} />
         <span class="quiet" role="status" data-testid="table-sum">
           {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls ·{" "}
           {duration(rows.reduce((total, row) => total + row.self, 0))} self

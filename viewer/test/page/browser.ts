@@ -34,9 +34,9 @@ export interface ReportRow {
   p99_ns: number;
   max_ns: number;
 }
-/** As recorded: the page takes nothing out of times. */
-export function report(trace = TRACE): ReportRow[] {
-  return JSON.parse(karst("report", trace, "--raw", "--format", "json")).functions;
+/** As the page: without what tracing took, unless `options` say otherwise. */
+export function report(trace = TRACE, ...options: string[]): ReportRow[] {
+  return JSON.parse(karst("report", trace, "--format", "json", ...options)).functions;
 }
 
 /** An address that names something is obeyed, so the page does not open on what it finds. */

@@ -18,7 +18,7 @@ beforeAll(() => {
     ["--memory", "1M", "--slowest", "Server::serve:3"],
     [server, "30000"],
   ));
-  worst = JSON.parse(karst("slow", trace, "--raw", "--format", "json", "--limit", "1")).slow[0];
+  worst = JSON.parse(karst("slow", trace, "--format", "json", "--limit", "1")).slow[0];
 });
 
 const view = async ({ page }: Tab) => {

@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { report, Session, TRACE, until, type Tab } from "./browser";
+import { report, Session, TRACE, until, type ReportRow, type Tab } from "./browser";
 
 const session = new Session();
 let tab: Tab;
 const rows = report();
+const recorded = report(TRACE, "--raw");
 const named = (part: string) => rows.find((row) => row.name.startsWith(part))!;
 const serve = rows.find((row) => row.name.startsWith("shop::serve("))!;
 const callName = () => tab.page.locator("[data-testid=call-name]").innerText();
@@ -23,7 +24,8 @@ describe("the page of a real trace", () => {
     await tab.close();
   });
 
-  test("its table has the numbers of karst report", async () => {
+  /** All of the table's rows have the numbers of these. */
+  async function tableHas(rows: ReportRow[]): Promise<void> {
     await until(
       () => tab.page.locator(".grid-body .grid-row").count(),
       (n) => n > 5,
@@ -54,13 +56,38 @@ describe("the page of a real trace", () => {
           truth.max_ns,
         ]);
     }
+  }
+
+  test("its table has the numbers of karst report, with and without what tracing took", async () => {
+    await tableHas(rows);
+    const choice = tab.page.locator("[data-testid=times]");
+    expect(await choice.innerText()).toMatch(/^without tracing’s \d+ ns a call$/);
+    await choice.click();
+    expect(recorded.reduce((sum, row) => sum + row.self_ns, 0)).toBeGreaterThan(
+      rows.reduce((sum, row) => sum + row.self_ns, 0),
+    );
+    const most = recorded.reduce((a, b) => (a.total_ns > b.total_ns ? a : b));
+    await until(
+      () => tab.page.$$eval("[data-column=total]", (cells) => cells.map((cell) => cell.getAttribute("data-ns"))),
+      (shown) => shown.includes(String(most.total_ns)),
+      "times as recorded",
+    );
+    await tableHas(recorded);
+    expect(await choice.innerText()).toMatch(/^as recorded, /);
+    // An address has it.
+    await until(
+      () => tab.page.evaluate(() => location.hash),
+      (hash) => hash.includes("raw=1"),
+      "an address that says so",
+    );
+    await choice.click();
   });
 
   test("search goes to a function's longest call; longer and shorter, next and previous step through all of them", async () => {
     await tab.find("shop::serve");
     expect(await callName()).toBe(serve.name);
     const longest = await callNs();
-    expect(Math.round(longest)).toBe(serve.max_ns);
+    expect(Math.round(longest)).toBe(recorded.find((row) => row.name === serve.name)!.max_ns);
     await tab.press("Shift+N");
     const second = await until(callNs, (ns) => ns !== longest, "the next shorter call");
     expect(second).toBeLessThan(longest);

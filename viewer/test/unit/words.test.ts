@@ -19,7 +19,7 @@ test("what is in the times of a page", () => {
 });
 
 describe("the sentence of a call", () => {
-  const say = (call: object, histogram = usual) => plain(sentence(trace, callFacts(call), histogram));
+  const say = (call: object, histogram = usual) => plain(sentence(trace, callFacts(call), histogram, false));
   test("how many times the usual, what it waited for, and for whom", () => {
     const waits = [
       { ...wait, duration: 1e6 },
@@ -27,6 +27,12 @@ describe("the sentence of a call", () => {
     ];
     expect(say({ duration: 24e6, waits })).toBe(
       "Took 12× the usual 2.000 ms; waited 18.00 ms in futex for worker-0 in Pool::Handle.",
+    );
+  });
+  test("without what tracing took, unless that is wanted", () => {
+    expect(say({ duration: 7e6, cost: 1e6 })).toBe("Took 3.0× the usual 2.000 ms.");
+    expect(plain(sentence(trace, callFacts({ duration: 7e6, cost: 1e6 }), usual, true))).toBe(
+      "Took 3.5× the usual 2.000 ms.",
     );
   });
   test("on a CPU, and where", () => {

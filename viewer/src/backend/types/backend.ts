@@ -19,6 +19,8 @@ export interface Scope {
   thread?: number;
   index?: number;
   function?: number;
+  /** Times as recorded; left out: without what tracing took. */
+  raw?: boolean;
 }
 
 export interface SourceText {
@@ -63,7 +65,7 @@ export interface Backend {
   /** Of calls of one thread, MOST_VALUES at most; those without values are left out. */
   values(thread: number, indices: readonly number[], signal?: AbortSignal): Promise<Map<number, CallValues>>;
   occurrences(query: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences>;
-  histogram(func: number, signal?: AbortSignal): Promise<Histogram>;
+  histogram(func: number, raw: boolean, signal?: AbortSignal): Promise<Histogram>;
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
   /** Calls far slower than usual; one of each function. */
   outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;

@@ -76,7 +76,8 @@ export interface Occurrences {
   function: number;
   count: number;
   rank: number;
-  calls: (CallLine & { thread: number })[];
+  /** `took`: without what tracing took of it, unless times as recorded were asked for. */
+  calls: (CallLine & { thread: number; took: number })[];
 }
 
 export interface OccurrenceQuery {
@@ -85,9 +86,11 @@ export interface OccurrenceQuery {
   direction: "next" | "previous";
   at?: CallRef;
   limit?: number;
-  /** Only calls that last from `least` to `most` ns. */
+  /** Only calls that took from `least` to `most` ns. */
   least?: number;
   most?: number;
+  /** As in Scope: what orders calls, and is meant by `least` and `most`. */
+  raw?: boolean;
 }
 
 export interface Histogram {

@@ -5,13 +5,15 @@ import type { StateTimes, StateLine, CallLine } from "./calls";
 export interface Outlier extends CallLine {
   thread: number;
   depth: number;
+  /** Without what tracing took of it, ns, as all times of these but `duration`. */
+  took: number;
   /** What its function usually takes, ns. */
   usual: number;
   /** Such calls of its function, this one included, and how long all of them took. */
   calls: number;
   total: number;
   /** From its callee down to where most of the time went. */
-  path: { index: number; function: number; duration: number }[];
+  path: { index: number; function: number; took: number }[];
   states?: StateTimes;
   wait?: StateLine;
 }

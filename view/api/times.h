@@ -1,0 +1,31 @@
+// Times without the tracer's cost in them (analysis/tracing_cost.h).
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "view/selection.h"
+
+namespace karst::view {
+
+/// The same calls, whose times are without what tracing cost in the range. The result owns what that takes: 8 bytes for
+/// each call. Nothing of use once its work is stopped.
+Scope without_cost(Scope scope);
+
+/// The calls of one thread at a time. What it returns goes with the next question to it.
+class ThreadTimes {
+ public:
+  /// `raw`: the cost stays in.
+  ThreadTimes(const TraceIndex& index, bool raw) : index_(index), raw_(raw) {}
+
+  CallColumns of(const ThreadIndex& thread);
+  /// Of the row and what is within it alone.
+  CallColumns within(const ThreadIndex& thread, std::uint32_t row);
+
+ private:
+  const TraceIndex& index_;
+  bool raw_;
+  reader::Column<std::uint64_t> taken_;
+  std::vector<query::WholeCost> beyond_;
+};
+
+}  // namespace karst::view
