@@ -60,9 +60,6 @@ void add_up(const query::CallColumns& calls, const reader::Process& process,
   for (std::size_t row = calls.size(); row-- > 0;) sums.add(row, calls.parent[row]);
 }
 
-}  // namespace
-
-namespace {
 void add_all(const query::CallColumns& calls, const reader::Process& process, std::span<const NotedCost> noted,
              const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
   taken.clear();
@@ -79,6 +76,7 @@ query::CallColumns viewing(query::CallColumns calls, const reader::Column<std::u
   calls.usual_call_cost = process.usual_call_cost();
   return calls;
 }
+
 }  // namespace
 
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
