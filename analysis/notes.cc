@@ -96,6 +96,8 @@ std::string overhead_text(std::string_view bytes) {
       return "patched a library that came";
     case format::Overhead::kName:
       return "made a name known";
+    case format::Overhead::kChild:
+      return "was set up in a forked child";
   }
   return "took the thread's time";
 }

@@ -45,6 +45,7 @@ enum class Overhead : std::uint8_t {
   kMemory = 1,   ///< the kernel made memory for the thread's next events
   kLibrary = 2,  ///< a library came, whose functions were found and patched
   kName = 3,     ///< a name or a function came up for the first time, and karst was asked about it
+  kChild = 4,    ///< a forked child got memory of its own, and karst was told of it
 };
 /// Of a kOverhead note: ticks stand behind a byte that says why.
 constexpr std::uint64_t overhead_note(Overhead why, std::uint64_t ticks) {

@@ -50,6 +50,12 @@ bool put_overhead(ThreadState& state, Overhead why, std::uint64_t ticks) {
   });
 }
 
+/// Of what the event took that is about to be recorded. Where stacks are found it may be the first one of another
+/// fiber: a note in front of it would be the last one's, which may go on in another thread by now.
+void put_taken(ThreadState& state, Overhead why, std::uint64_t ticks) {
+  if (load(karst_marks_slowly) == 0 && is_told(ticks)) put_overhead(state, why, ticks);
+}
+
 }  // namespace
 
 // Side by side, so that they fill 8 bytes: memory of all threads' own is dear.
@@ -104,11 +110,7 @@ void next_block(ThreadState& state) {
   }
   state.epoch = epoch_of(ticks);
   g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
-  // Where stacks are found, the event that needs the block may be the first one of another fiber. A note in front of it
-  // would be the last one's, which may go on in another thread by now.
-  const bool is_its_fibers = load(karst_marks_slowly) == 0;
-  if (is_its_fibers && reserved != g_arena.blocks_reserved() && is_told(taking))
-    put_overhead(state, Overhead::kMemory, taking);
+  if (reserved != g_arena.blocks_reserved()) put_taken(state, Overhead::kMemory, taking);
   // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
   // none, ask now and then.
   const std::uint64_t s = next->sequence;
@@ -136,10 +138,14 @@ void give_slot() {
 // A handler may interrupt this anywhere and fork. In the child what was interrupted goes on with what it had in hand,
 // which is its parent's: only when that is through does the child become a process of its own.
 extern "C" void karst_slow_path() {
+  bool has_begun = false;  // as a child
   do {
-    if (in_forked_child() && (t_inside.slow_paths != 0 || !own_arena())) {
-      aim_at_sink(*karst_state);
-      return;
+    if (in_forked_child()) {
+      if (t_inside.slow_paths != 0 || !own_arena()) {
+        aim_at_sink(*karst_state);
+        return;
+      }
+      has_begun = true;
     }
     ++t_inside.slow_paths;
     asm volatile("" ::: "memory");
@@ -148,6 +154,9 @@ extern "C" void karst_slow_path() {
     KARST_ASSERT(t_inside.slow_paths > 0);
     --t_inside.slow_paths;
   } while (in_forked_child());
+  // What came before the process's start is not in the trace.
+  if (has_begun && karst_state->live != 0)
+    put_taken(*karst_state, Overhead::kChild, event_time() - g_arena.header().start_ticks);
 }
 
 namespace {

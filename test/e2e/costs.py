@@ -26,13 +26,30 @@ int main(int argc, char** argv) {
 }
 """
 
+CHILDREN = 8
+FORKS = f"""
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) int child(int x) {{ return x & 3; }}
+__attribute__((noinline)) int make(int x) {{
+  int status = 0;
+  if (fork() == 0) _exit(child(x));
+  return wait(&status) > 0 ? status : -1;
+}}
+int main(void) {{
+  int sum = 0;
+  for (int i = 0; i < {CHILDREN}; ++i) sum += make(i) >> 8;
+  return sum;
+}}
+"""
+
 
 class Costs(TortureTest):
-    def program(self):
-        source = support.WORK / "costs.c"
-        if not source.exists() or source.read_text() != SOURCE:  # others run what is built of it
-            source.write_text(SOURCE)
-        return build("costs", source, "-O1", "-pthread", "-fno-optimize-sibling-calls", compiler="karst-gcc", output="costs")
+    def program(self, name="costs", text=SOURCE):
+        source = support.WORK / f"{name}.c"
+        if not source.exists() or source.read_text() != text:  # others run what is built of it
+            source.write_text(text)
+        return build(name, source, "-O1", "-pthread", "-fno-optimize-sibling-calls", compiler="karst-gcc", output=name)
 
     def karst(self, *arguments, status=0):
         done = subprocess.run([KARST, *map(str, arguments)], capture_output=True, text=True, cwd=self.directory,
@@ -75,7 +92,8 @@ class Costs(TortureTest):
         self.assertGreater(table["outer"]["total_cost_ns"], 100 * table["outer"]["calls"] * cost)
         # One by one: all outer ones have as many calls below them, so about as much is taken out of each; none is below
         # 0. What is taken out of a leaf differs by what one event costs at most.
-        each = (table["outer"]["total_cost_ns"] - total_at_once) / table["outer"]["calls"]
+        within = sum(at_once[name] for name in ("outer", "middle", "leaf"))
+        each = (table["outer"]["total_cost_ns"] - within) / table["outer"]["calls"]
         event = self.report(trace)["trace"]["call_cost_off_by_ns"] / 2
         calls, recorded = ([c["duration_ns"] for c in json.loads(self.karst(
             "calls", trace, "--json", *options, "-f", "^outer$").stdout)["calls"]] for options in ((), ("--raw",)))
@@ -137,6 +155,18 @@ class Costs(TortureTest):
         at = data.index(b"COST")
         bare.write_bytes(data[:at] + b"XOST" + data[at + 4:])
         self.assertIn("does not know what tracing cost", self.karst("report", "--overhead", bare, status=1).stderr)
+
+    def test_children_that_begin(self):
+        trace = self.run_traced(self.program("costs_forks", FORKS), status=12).trace.path
+        notes = json.loads(self.karst("notes", "--kind", "overhead", "--json", trace).stdout)["notes"]
+        began = [note for note in notes if note["value"].startswith("was set up in a forked child for ")]
+        self.assertEqual([note["in"] for note in began], ["make"] * CHILDREN)
+        self.assertEqual(len({note["pid"] for note in began}), CHILDREN)
+        for note in began:
+            with self.subTest(pid=note["pid"]):
+                part = ("--process", str(note["pid"]))
+                table, raw = (self.table(trace, *part, *options)["make"] for options in ((), ("--raw",)))
+                self.assertAlmostEqual(raw["total_ns"] - table["total_ns"], note["duration_ns"], delta=1000)
 
     def test_a_limit_for_tests(self):
         program = self.program()
