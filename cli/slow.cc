@@ -72,6 +72,8 @@ class SlowPrinter {
         width_(screen.width()),
         calls_(calls) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
+    const query::TickRange asked = input.filter.range.value_or(query::TickRange{});
+    length_ = asked.clip(analysis::first_ticks(trace()), analysis::last_ticks(trace()));
   }
 
   void print_text(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls) {
@@ -124,9 +126,7 @@ class SlowPrinter {
     constexpr std::uint64_t kOfExcess = 10;
     constexpr std::uint64_t kOfAll = 100;
     constexpr std::size_t kMost = 3;
-    const std::uint64_t least = groups.empty()
-                                    ? (analysis::last_ticks(trace()) - analysis::first_ticks(trace())) / kOfAll
-                                    : groups.front().worst.excess() / kOfExcess;
+    const std::uint64_t least = groups.empty() ? length_ / kOfAll : groups.front().worst.excess() / kOfExcess;
     return finder_.rare(std::max<std::uint64_t>(least, 1), kMost);
   }
 
@@ -366,6 +366,7 @@ class SlowPrinter {
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
   CallsCache& calls_;
+  std::uint64_t length_ = 0;  // ticks of what was asked about
   std::optional<analysis::CallValues> values_;
   const reader::Thread* values_thread_ = nullptr;
   const reader::Calls* values_calls_ = nullptr;

@@ -75,6 +75,13 @@ class Slow(TortureTest):
         ends = [call["chain"][-1]["path"][-1] for call in each if call.get("chain") and call["chain"][-1]["path"]]
         self.assertIn("Disk::flush", [self.plain(name) for name in ends])
 
+    def test_what_is_long_in_a_range(self):
+        """Of functions that are called too seldom to have a usual time, where nothing else is listed."""
+        trace = self.run_traced(build("slow-once", "slow/once.c", "-O1", compiler="karst-gcc"),
+                                options=("--sched", "off", "--not-functions", "^rest$")).trace.path
+        rare = lambda *options: [call["function"] for call in self.slow(trace, *options)["rare"]]
+        self.assertEqual((rare(), rare("--range", "700ms..")), (["load"], ["once"]))
+
     def test_explain_names_the_lock_or_the_disk_first(self):
         path = self.server()
         text = subprocess.run([KARST, "explain", "--function", "^Server::serve", str(path)], check=True,
