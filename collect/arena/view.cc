@@ -113,6 +113,9 @@ Result<ArenaView> ArenaView::make(ArenaBytes bytes) {
   if (layout.version != kArenaVersion)
     return Error{"the process runs libkarst with arena version " + std::to_string(layout.version) +
                  ", this karst reads version " + std::to_string(kArenaVersion) + "; use the karst of the same release"};
+  if (bytes.size() < layout.size && layout_is_sound(layout, layout.size))
+    return Error{"the process's arena is cut: " + std::to_string(bytes.size()) + " of its " +
+                 std::to_string(layout.size) + " bytes are there"};
   ArenaView view(std::move(bytes), layout);
   if (!layout_is_sound(layout, view.bytes_.size()) || !view.find_watching())
     return Error{"the process's arena has a damaged header"};

@@ -209,6 +209,16 @@ TEST(ArenaView, RefusesEmptyShortForeignAndOtherVersions) {
   EXPECT_NE(view.error().message.find("version 99"), std::string::npos);
 }
 
+TEST(ArenaView, SaysHowMuchOfOneThatIsCutIsThere) {
+  std::vector<std::byte> bytes = sound_arena();
+  const std::size_t whole = bytes.size();
+  bytes.resize(whole - 1);
+  const auto view = ArenaView::of_memory(bytes);
+  ASSERT_FALSE(view);
+  EXPECT_EQ(view.error().message, "the process's arena is cut: " + std::to_string(whole - 1) + " of its " +
+                                      std::to_string(whole) + " bytes are there");
+}
+
 TEST(ArenaView, SurvivesAnArenaCutAnywhere) {
   const auto sound = sound_arena();
   for (std::size_t size = 0; size < sound.size(); size += 509) {
