@@ -240,7 +240,7 @@ class SlowPrinter {
   void print_group(std::size_t number, const analysis::OutlierGroup& group) {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
-    const std::uint64_t times = outlier.call.duration / outlier.usual;
+    const std::uint64_t times = (outlier.call.duration + outlier.usual / 2) / outlier.usual;
     const std::string rest =
         ns(outlier.usual) == 0
             ? fmt::format(" took {}; usually too little to tell from tracing's own", time(outlier.call.duration))
