@@ -93,6 +93,17 @@ TEST(Times, OfThePageAreWithoutWhatTracingTook) {
     EXPECT_EQ(now(path, raw), later(path, raw)) << path;
     EXPECT_EQ(now(path, raw) != now(path, parameters), path != "outliers") << path;
   }
+  // Of a few calls in time it is as of all by duration.
+  const auto took = [&](const char* order) {
+    const Parameters wanted = {{"function", "1"}, {"order", order}, {"limit", "50"}};
+    std::map<std::uint64_t, std::uint64_t> by_row;
+    const std::string text = now("occurrences", wanted);
+    for (const simdjson::dom::element one : parser.parse(text)["calls"])
+      by_row[std::uint64_t(one["index"])] = std::uint64_t(one["took"]);
+    return by_row;
+  };
+  EXPECT_EQ(took("time").size(), kWorks);
+  EXPECT_EQ(took("time"), took("duration"));
   const std::string call = now("call", {{"thread", "0"}, {"index", "1"}});
   EXPECT_EQ(std::uint64_t(parser.parse(call)["cost"]), ns(27 + 50));
   EXPECT_EQ(call, later("call", {{"thread", "0"}, {"index", "1"}}));

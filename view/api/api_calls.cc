@@ -178,10 +178,13 @@ Reply Api::occurrences(const Question& question) {
   if (!question.error().empty()) return {};
   // Not question.scope(): thread and index say where to start.
   const TraceIndex& index = question.index();
-  const Scope scope = sums_scope(question, question.scope(question.ticks()));
+  // Who goes on in time asks of a few calls what they took, and not of all.
+  const bool takes_all = order == "duration" || question.has("least") || question.has("most");
+  Scope scope = question.scope(question.ticks());
+  if (takes_all) scope = sums_scope(question, std::move(scope));
   if (!question.error().empty()) return {};
   expect(question.work(), scope.rows());
-  const Occurrences found = view::occurrences(
+  Occurrences found = view::occurrences(
       scope, function, order == "time" ? OccurrenceOrder::kTime : OccurrenceOrder::kDuration, direction == "previous",
       around, limit, {index.to_ticks(least) - 1e-3, index.to_ticks(most) + 1e-3});
   Json json;
@@ -191,7 +194,12 @@ Reply Api::occurrences(const Question& question) {
       .field("rank", found.rank)
       .key("calls")
       .open('[');
-  for (const CallPlace& place : found.calls) {
+  for (CallPlace& place : found.calls) {
+    if (!takes_all && !question.is_raw()) {
+      const ThreadIndex& of = index.threads()[place.thread];
+      const reader::Process& process = index.trace().processes()[of.thread->process];
+      place.took = place.duration - analysis::cost_of_call(of.calls, place.row, process, of.noted_costs);
+    }
     json.open('{')
         .field("thread", place.thread)
         .field("index", place.row)
