@@ -74,7 +74,11 @@ void write_live(Json& json, const collect::Attached& target, const LiveFacts& f)
   json.open('{').field("pid", target.process.pid).field("user", collect::user_name(target.process.uid));
   json.field("name", target.process.name).field("state", state_text(target)).field("enabled", c.enabled);
   json.field("controllable", c.controllable).field("threads", f.threads).field("functions", c.functions);
-  json.field("chosen", c.chosen).field("traced", c.patched).field("culled", c.culled).field("sites", c.sites);
+  json.field("chosen", c.chosen)
+      .field("traced", c.patched)
+      .field("culled", c.culled)
+      .field("culled_for_good", c.given_back);
+  json.field("sites", c.sites);
   json.field("unpatchable_sites", c.unpatchable_sites);
   // Shares of the program's time, to a millionth.
   json.key("cost");

@@ -56,8 +56,10 @@ int show(const Options& options) {
   screen.output().append(screen.paint(Style::kStrong, shorten(head, screen.width(), Shorten::kEnd)) + "\n");
   line("tracing", (c.enabled ? std::string("on") : std::string("off")) +
                       (f.off_in_ns != 0 ? ", goes off in " + duration_text(f.off_in_ns) : "") + "; " + control_text(c));
-  line("functions", fmt::format("{} of {} traced; {} chosen, {} kept out by the budget", count_text(c.patched),
-                                count_text(c.functions), count_text(c.chosen), count_text(c.culled)));
+  line("functions",
+       fmt::format("{} of {} traced; {} chosen, {} kept out by the budget{}", count_text(c.patched),
+                   count_text(c.functions), count_text(c.chosen), count_text(c.culled),
+                   c.given_back != 0 ? fmt::format(", {} of them for good", count_text(c.given_back)) : ""));
   line("sites",
        fmt::format("{} patched{}", count_text(c.sites),
                    c.unpatchable_sites != 0

@@ -46,7 +46,8 @@ struct ArenaControl {
   std::uint32_t unpatchable_sites;  ///< that cannot be changed while threads may execute them
   std::uint64_t last_patch_ns;      ///< time that the last change of live code took
   std::uint64_t dropped_messages;   ///< lines of the runtime's that could not be written to stderr
-  std::uint64_t reserved2;
+  std::uint32_t given_back;  ///< functions that were not built for tracing, and are off for good (docs/limits.md)
+  std::uint32_t reserved2;
 };
 static_assert(sizeof(ArenaControl) == 144);
 

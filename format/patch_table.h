@@ -37,7 +37,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
-inline constexpr std::uint32_t kPatchTableVersion = 5;
+inline constexpr std::uint32_t kPatchTableVersion = 6;
 inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
 
 struct PatchTable {
@@ -104,7 +104,8 @@ struct PatchJump {
   std::uint8_t size;         ///< bytes that are written, 1 to 8
   std::uint8_t field;        ///< where among them a distance of 32 bits to `offset` is filled in; 255: nowhere
   std::uint8_t guard;        ///< while they change, nobody may stand at the last `guard` bytes up to `address`, either
-  std::uint8_t reserved[5];  ///< 0
+  std::uint8_t alone;        ///< 1: no other jump stands on what this one replaced, so it may be taken back alone
+  std::uint8_t reserved[4];  ///< 0
   std::uint8_t before[8];    ///< what must stand there
   std::uint8_t after[8];     ///< what shall
 };

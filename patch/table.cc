@@ -213,6 +213,8 @@ class TableMaker {
     PatchJump jump{};
     jump.function = function;
     jump.address = j.at;
+    const bool is_functions = from.what != Stub::What::kProbe && from.what != Stub::What::kDetour;
+    jump.alone = is_functions && from.spare == 0 ? 1 : 0;
     switch (j.how) {
       case Jump::How::kDirect:
         return add_jump(jump, stub);
@@ -231,6 +233,7 @@ class TableMaker {
         PatchJump far = jump;
         far.address = j.padding;
         far.guard = j.guard;
+        far.alone = 0;
         add_jump(far, stub);
         jump.size = static_cast<std::uint8_t>(j.short_size());
         const std::size_t opcode = jump.size - kShortJumpSize;

@@ -110,15 +110,18 @@ class Pages {
   explicit Pages(const ForeignMemory& memory) : memory_(memory) {}
 
   enum class Found { kBefore, kAfter, kOther };
-  Found look(const Edits& edits) {
+  /// `some`: edits that have been made already count as not made, if others are not.
+  Found look(const Edits& edits, bool some) {
     bool before = true;
     bool after = true;
     for (const Edit& edit : edits) {
       const unsigned char* bytes = at(edit.address);
-      before = before && bytes != nullptr && std::memcmp(bytes, edit.before, edit.size) == 0;
-      after = after && bytes != nullptr && std::memcmp(bytes, edit.after, edit.size) == 0;
+      const bool is_after = bytes != nullptr && std::memcmp(bytes, edit.after, edit.size) == 0;
+      const bool is_before = bytes != nullptr && std::memcmp(bytes, edit.before, edit.size) == 0;
+      before = before && (is_before || (some && is_after));
+      after = after && is_after;
     }
-    return before ? Found::kBefore : after ? Found::kAfter : Found::kOther;
+    return after ? Found::kAfter : before ? Found::kBefore : Found::kOther;
   }
   void change(const Edits& edits) {
     for (const Edit& edit : edits) {
@@ -210,7 +213,8 @@ class Patcher {
         later.push_back(std::move(left_[i]));
         continue;
       }
-      const Pages::Found found = pages.look(edits);
+      // A budget takes single jumps of a function back while it runs.
+      const Pages::Found found = pages.look(edits, back_);
       if (found == Pages::Found::kBefore) {
         pages.change(edits);
         count_listener(left_[i].semaphore);

@@ -74,6 +74,7 @@ ControlState control_state(const ArenaView& arena) {
   }
   s.sites = c.patched_sites;
   s.unpatchable_sites = c.unpatchable_sites;
+  s.given_back = c.given_back;
   if (c.cost_ppm != ~std::uint32_t{0}) s.cost_ppm = c.cost_ppm;
   s.budget_ppm = c.budget_ppm;
   s.switches = c.switch_count;

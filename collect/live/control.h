@@ -27,6 +27,7 @@ struct ControlState {
   std::uint32_t culled = 0;     ///< of them, that the budget keeps out
   std::uint64_t sites = 0;      ///< that are calls now
   std::uint32_t unpatchable_sites = 0;
+  std::uint32_t given_back = 0;           ///< of the culled ones: for good
   std::optional<std::uint32_t> cost_ppm;  ///< estimated share of time that tracing costs
   std::uint32_t budget_ppm = 0;           ///< 0: none
   std::uint64_t switches = 0;             ///< ever made

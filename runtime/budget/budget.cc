@@ -32,6 +32,7 @@ constexpr std::uint32_t kHeaviest = 16;
 constexpr std::uint32_t kRun = 4;        // blocks that follow each other in a sample: calls are whole in them
 constexpr std::uint32_t kFarthest = 64;  // blocks to walk over
 constexpr std::uint64_t kBringBackEvery = 50 * kMillisecond;
+constexpr std::uint32_t kMostEnded = 1024;
 constexpr std::uint64_t kSwitchesLeft = 8192;  // of the log, for functions that must go
 
 /// What is known of a thread.
@@ -75,7 +76,10 @@ struct State {
   std::uint64_t own_cost;             // since the last tick, ns
   std::uint32_t heaviest[kHeaviest];  // indices of the threads with the greatest recent shares
   std::uint32_t heaviest_count;
+  bool has_stubs;  // functions of programs that were not built for tracing
+  bool said_what_stays_out;
   char* block;  // a copy
+  std::uint32_t ended[kMostEnded];
 };
 
 constinit State g{};
@@ -93,14 +97,21 @@ std::uint64_t as_of_work(std::uint64_t cost, std::uint64_t elapsed, std::uint64_
   return cost * (elapsed / 1000 + 1) / (work / 1000 + 1);
 }
 
-/// What the sleds of culled functions cost.
-std::uint32_t idle_share() {
-  if (g.budget == 0) return 0;
+Culler::Idle idle_of(void*, std::uint32_t function) {
+  const bool stub = has_stub(function);
   const std::uint64_t event = cost_of_event();
-  return event == 0 ? 0 : g_culler.idle_share(static_cast<std::uint32_t>(kNopCost * 1024 / event));
+  const std::uint64_t part = event == 0 ? 0 : (stub ? kStubCost : kNopCost) * 1024 / event;
+  return {static_cast<std::uint32_t>(part), stub};
 }
 
-void allow() { g.allowed = less_idle(g.budget, idle_share()); }
+void allow() { g.allowed = g.budget == 0 ? 0 : less_idle(g.budget, g_culler.idle_share()); }
+
+/// Stubs that take more than a fourth of the budget while they are off go, until the others take an eighth.
+void end_stubs() {
+  if (g.budget == 0 || g_culler.idle_share() <= g.budget / 4) return;
+  const std::uint32_t count = g_culler.end_heaviest(g.budget / 8, g.ended, kMostEnded);
+  if (count != 0) give_code_back(g.ended, count);
+}
 
 // ---- threads ------------------------------------------------------------------------------------
 
@@ -140,6 +151,14 @@ std::uint64_t cost_of_fresh_memory() {
   return g_arena.reserving_ticks() * 1000 / g.ticks_per_us * kEventCostUnit / kEventsPerBlock;
 }
 
+/// What an event costs where one comes in so many nanoseconds.
+std::uint64_t cost_of_event_each(std::uint64_t ns) {
+  const std::uint64_t cost = cost_of_event();
+  const std::uint64_t lone = cost * (g.has_stubs ? kLoneStubPercent : kLonePercent) / 100;
+  if (ns <= kAmongOthersNs) return cost;
+  return ns >= kLoneNs ? lone : cost + (lone - cost) * (ns - kAmongOthersNs) / (kLoneNs - kAmongOthersNs);
+}
+
 /// False when the thread is gone.
 bool look_at(std::uint32_t index, std::uint64_t now) {
   Watch& w = g.watches[index];
@@ -162,13 +181,15 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
   const std::uint64_t elapsed = now > w.seen ? now - w.seen : 0;
   std::uint64_t events = p.events > w.events ? p.events - w.events : 0;
   if (events > elapsed) events = elapsed;  // one in a nanosecond: it was looked at while it changed blocks
-  const std::uint64_t cost = events * (cost_of_event() + cost_of_fresh_memory()) / kEventCostUnit;
+  std::uint64_t cost = 0;
   if (events == 0) {
     w.meter.add(elapsed, 0, g.allowed);
   } else {
     const std::uint64_t cpu = cpu_time_of(t.tid);
     const std::uint64_t used = w.cpu_known && cpu > w.cpu ? cpu - w.cpu : elapsed;
-    w.meter.add(elapsed, as_of_work(cost, elapsed, used < elapsed ? used : elapsed), g.allowed);
+    const std::uint64_t worked = used < elapsed ? used : elapsed;
+    cost = events * (cost_of_event_each(worked / events) + cost_of_fresh_memory()) / kEventCostUnit;
+    w.meter.add(elapsed, as_of_work(cost, elapsed, worked), g.allowed);
     w.cpu = cpu;
   }
   // Who rests is not asked; then it has no time to compare with when it begins again.
@@ -184,6 +205,7 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
 
 void look_at_threads(std::uint64_t now) {
   list_new_threads();
+  g.has_stubs = have_stubs();
   g.heaviest_count = 0;
   const std::uint32_t count = g.listed_count < kThreadsATick ? g.listed_count : kThreadsATick;
   for (std::uint32_t n = 0; n < count && g.listed_count != 0; ++n) {
@@ -313,7 +335,8 @@ void apply() {
     Message().text("there is no keeping to the budget: the system does not let running code be changed");
     g.refused = true;
   }
-  store(c.culled_functions, g_culler.culled());
+  end_stubs();
+  store(c.culled_functions, g_culler.culled() + load(c.given_back));
   allow();
   settle();
 }
@@ -368,13 +391,24 @@ bool start_budget(std::uint64_t now) {
   if (!g.made && (!g_sample.create() || !g_culler.create())) return false;
   g.made = true;
   g_sample.set_owner_of(culling::owner_of, nullptr);
-  g_culler.set_context(culling::kind_of, culling::change, nullptr);
+  g_culler.set_context(culling::kind_of, culling::change, idle_of, nullptr);
   const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id)  // a forked child's parent had one
-    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) g_culler.adopt(id, now);
+    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0 && !is_given_back(id))
+      g_culler.adopt(id, now);
   g_culler.set_ticks_per_1024ns(g.ticks_per_us * 1024 / 1000);
   g.started = true;
   return true;
+}
+
+void say_what_stays_out() {
+  const std::uint32_t count = load(g_arena.control().given_back);
+  if (count == 0 || g.said_what_stays_out) return;
+  g.said_what_stays_out = true;
+  Message()
+      .text("functions that stay out, as the budget has given them their own code back: ")
+      .number(count)
+      .text("; to trace them, run the program again, or detach and attach");
 }
 
 void take_budget(std::uint64_t now) {
@@ -391,8 +425,10 @@ void take_budget(std::uint64_t now) {
   g_culler.bring_all_back();
   const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id)
-    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) culling::change_one(id, false);
+    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0 && !is_given_back(id))
+      culling::change_one(id, false);
   apply();
+  say_what_stays_out();
 }
 
 /// Functions that somebody wants kept from now on, or watched (watching/watch.cc), come back at once.
@@ -404,13 +440,19 @@ void release_kept() {
   const ArenaFunction* functions = g_arena.functions();
   const std::uint32_t count = g_arena.function_count();
   bool any = false;
+  bool stay_out = false;
   for (std::uint32_t id = 1; id <= count; ++id) {
     const std::uint32_t flags = load(functions[id].flags);
     if ((flags & kArenaFunctionCulled) == 0 || (flags & kArenaFunctionKeep) == 0) continue;
+    if (is_given_back(id)) {
+      stay_out = true;
+      continue;
+    }
     if (const std::uint32_t owner = culling::owner_of(nullptr, id); owner != 0) g_culler.release(owner);
     any = true;
   }
   if (any) apply();
+  if (stay_out) say_what_stays_out();
 }
 
 /// Until the first one has used it up; 0: none will.
@@ -471,7 +513,7 @@ std::uint64_t budget_task(const Moment& now) {
   g.last = now.ns;
   const std::uint32_t recent = worst_recent();
   const std::uint32_t second = worst_second();
-  const std::uint32_t cost = second + g.own.second() + idle_share();
+  const std::uint32_t cost = second + g.own.second() + g_culler.idle_share();
   store(c.cost_ppm, cost < kMillion ? cost : kMillion);
   store(c.cost_ticks, now.ticks);
   if (g.budget != 0) {

@@ -98,7 +98,7 @@ bool Culler::create() {
 void Culler::reset() {
   sys::madvise(records_, std::size_t{2} * kMostCulled * sizeof(Record), MADV_DONTNEED);  // they read as zero
   used_ = listed_ = culled_ = 0;
-  culled_load_ = 0;
+  idle_ = 0;
   trial_until_ = next_trial_ = 0;
 }
 
@@ -113,17 +113,21 @@ Culler::Record* Culler::record_of(std::uint32_t function, bool make) {
 }
 
 void Culler::put_into_list(Record& r) {
-  culled_load_ += r.measured;
+  idle_ += r.idle;
   culled_list_[listed_++] = static_cast<std::uint32_t>(&r - records_);
   r.culled = listed_;
 }
 
-void Culler::bring_back(Record& r) {
+void Culler::take_out_of_list(Record& r) {
   const std::uint32_t last = culled_list_[--listed_];
   culled_list_[r.culled - 1] = last;
   records_[last].culled = r.culled;
   r.culled = 0;
-  culled_load_ -= r.measured;
+  idle_ -= r.idle;
+}
+
+void Culler::bring_back(Record& r) {
+  take_out_of_list(r);
   --culled_;
   change_(context_, r.function, false);
 }
@@ -194,7 +198,11 @@ void Culler::cull(std::uint32_t function, std::uint64_t load, std::uint64_t long
     r->back_off = kFirstBackOff;
   else if (r->back_off < kLastBackOff)
     r->back_off *= 2;
-  r->load = r->measured = load;
+  const Idle idle = idle_of_(context_, function);
+  const std::uint64_t off = load * idle.part / 1024;
+  r->load = load;
+  r->idle = static_cast<std::uint32_t>(off < kMillion ? off : kMillion);
+  r->can_end = idle.can_end;
   r->changed = now;
   put_into_list(*r);
   if (longest > r->longest) r->longest = longest;
@@ -207,7 +215,7 @@ void Culler::adopt(std::uint32_t function, std::uint64_t now) {
   Record* r = record_of(function, true);
   if (r == nullptr) return;
   if (r->load == 0) r->load = kMillion;
-  if (r->culled == 0) r->measured = 0;
+  if (r->culled == 0) r->idle = 0;
   if (r->back_off == 0) r->back_off = kFirstBackOff;
   r->changed = now;
   if (r->culled == 0) put_into_list(*r);
@@ -218,9 +226,21 @@ std::uint64_t Culler::believed_load(const Record& r, std::uint64_t now) const {
   return halvings > 40 ? 0 : r.load >> (halvings - 1);
 }
 
-std::uint32_t Culler::idle_share(std::uint32_t per_event) const {
-  const std::uint64_t share = culled_load_ / 1024 * per_event;
-  return share < kMillion ? static_cast<std::uint32_t>(share) : kMillion;
+std::uint32_t Culler::end_heaviest(std::uint32_t most, std::uint32_t* ended, std::uint32_t room) {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < listed_; ++i)
+    if (const Record& r = records_[culled_list_[i]]; r.can_end && r.idle != 0)
+      candidates_[count++] = {r.idle, culled_list_[i]};
+  sort(candidates_, count, [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  std::uint32_t n = 0;
+  for (; n < count && n < room && idle_ > most; ++n) {
+    Record& r = records_[candidates_[n].place];
+    take_out_of_list(r);
+    ended[n] = r.function;
+  }
+  culled_ -= n;
+  sort(ended, n, [](std::uint32_t a, std::uint32_t b) { return a < b; });
+  return n;
 }
 
 std::uint32_t Culler::bring_back(std::uint32_t room, std::uint64_t now) {

@@ -8,7 +8,9 @@
 //           So the cost of any second stays under the budget, a short burst costs nobody his functions, and a hot
 //           loop has used its credit up in some 10 ms.
 // idle      what sleds of culled functions cost as NOPs, next to nothing each, but these are the calls that there are
-//           most of: a hundredth of what tracing them would. It is of the budget, too.
+//           most of: a hundredth of what tracing them would, through stubs a twentieth. It is of the budget, too.
+// ended     culled for good: where stubs alone take more than their part of the budget, those of the functions that
+//           are called most go.
 // culled    kept out by the budget. What goes is what has most events for what it tells: a call tells as much as it
 //           is long (mean), and more if some calls are much longer than others (longest).
 // back-off  how long a culled function stays out before its load is believed to be half of what it was; it comes
@@ -82,13 +84,18 @@ class Culler {
   using KindOf = Kind (*)(void* context, std::uint32_t function);
   /// Told of each function that goes or comes back; kind_of() is to say so from then on.
   using Change = void (*)(void* context, std::uint32_t function, bool culled);
+  struct Idle {
+    std::uint32_t part;  ///< what an event costs while the function is off, in 1024ths of what it does on
+    bool can_end;        ///< and it need not: it can go for good
+  };
+  using IdleOf = Idle (*)(void* context, std::uint32_t function);
 
   /// Once. False when memory is short.
   bool create();
   /// In a forked child: knows nothing any more.
   void reset();
-  void set_context(KindOf kind_of, Change change, void* context) {
-    kind_of_ = kind_of, change_ = change, context_ = context;
+  void set_context(KindOf kind_of, Change change, IdleOf idle_of, void* context) {
+    kind_of_ = kind_of, change_ = change, idle_of_ = idle_of, context_ = context;
   }
   /// Clock ticks of a sample's durations in 1024 ns.
   void set_ticks_per_1024ns(std::uint64_t ticks) { ticks_per_1024ns_ = ticks == 0 ? 1 : ticks; }
@@ -106,9 +113,12 @@ class Culler {
   void adopt(std::uint32_t function, std::uint64_t now);
 
   std::uint32_t culled() const { return culled_; }
-  /// What the sleds of all that is culled cost as NOPs (ppm), where one costs `per_event` / 1024 of what tracing it
-  /// would. Of functions that are culled for the sake of several threads it is the sum: no less than any thread's.
-  std::uint32_t idle_share(std::uint32_t per_event) const;
+  /// What the sleds of all that is culled cost (ppm). Of functions that are culled for the sake of several threads it
+  /// is the sum: no less than any thread's.
+  std::uint32_t idle_share() const { return idle_ < kMillion ? static_cast<std::uint32_t>(idle_) : kMillion; }
+  /// Ends functions, those first that cost most while they are off, until the others cost no more than `most` (ppm).
+  /// Writes up to `room` of them to `ended`, in order; returns how many. Nothing is known of them from then on.
+  std::uint32_t end_heaviest(std::uint32_t most, std::uint32_t* ended, std::uint32_t room);
   /// Functions that came back and are not known to be worth it yet.
   bool on_trial(std::uint64_t now) const { return now < trial_until_; }
   static constexpr std::uint64_t kTrial = 30 * kMillisecond;
@@ -116,9 +126,10 @@ class Culler {
  private:
   struct Record {
     std::uint32_t function;
-    std::uint32_t culled;    // place in culled_list_, + 1; 0: it is on
-    std::uint64_t load;      // when it was culled, ppm
-    std::uint64_t measured;  // the same; 0: it is only believed
+    std::uint32_t culled;  // place in culled_list_, + 1; 0: it is on
+    std::uint64_t load;    // when it was culled, ppm
+    std::uint32_t idle;    // what it costs since then, ppm
+    bool can_end;
     std::uint64_t changed;   // when it was culled, or came back
     std::uint64_t back_off;  // 0: was never culled
     std::uint64_t longest;   // ns
@@ -133,6 +144,7 @@ class Culler {
   std::uint64_t score_of(const FunctionSample& f, std::uint64_t longest) const;
   std::uint64_t believed_load(const Record& r, std::uint64_t now) const;
   void put_into_list(Record& record);
+  void take_out_of_list(Record& record);
   void bring_back(Record& record);
 
   Record* records_ = nullptr;  // hashed by function; kept for as long as the process lives
@@ -141,12 +153,13 @@ class Culler {
   std::uint32_t listed_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t culled_ = 0;
-  std::uint64_t culled_load_ = 0;  // of the functions in the list, ppm
+  std::uint64_t idle_ = 0;  // of the functions in the list, ppm
   std::uint64_t trial_until_ = 0;
   std::uint64_t next_trial_ = 0;
   std::uint64_t ticks_per_1024ns_ = 1024;
   KindOf kind_of_ = nullptr;
   Change change_ = nullptr;
+  IdleOf idle_of_ = nullptr;
   void* context_ = nullptr;
 };
 

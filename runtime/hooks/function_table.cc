@@ -128,6 +128,12 @@ void FunctionTable::set_fixed(std::uint32_t index) {
   ++fixed_sleds_;
 }
 
+void FunctionTable::set_given_back(std::uint32_t index, bool given_back) {
+  store(bits_[index],
+        static_cast<std::uint8_t>(given_back ? bits_[index] | kGivenBack : bits_[index] & ~unsigned{kGivenBack}));
+  given_back_ += given_back ? 1 : ~std::uint32_t{0};
+}
+
 std::uint32_t FunctionTable::find(std::uintptr_t begin) const {
   const std::uint64_t offset = begin - text_begin_;
   std::uint32_t low = 0;

@@ -30,6 +30,8 @@ class FunctionTable {
   /// Of the function that has alias number `n` (0 to alias_count() - 1).
   std::uint32_t function_of_alias(std::uint32_t n) const { return functions_of_aliases_[n]; }
 
+  /// The number of its entry in the order of the module's tables.
+  std::uint32_t entry_of(std::uint32_t index) const { return static_cast<std::uint32_t>(sorted_[index]); }
   /// Index of the function whose entry is number `n` in the order of the module's tables.
   std::uint32_t index_of_entry(std::uint32_t n) const { return order_[n]; }
 
@@ -45,9 +47,14 @@ class FunctionTable {
   std::uint32_t find(std::uintptr_t begin) const;
 
   /// It has a sled that cannot be changed while threads may execute it (arch::can_change_live).
-  bool fixed(std::uint32_t index) const { return (bits_[index] & kFixed) != 0; }
+  bool fixed(std::uint32_t index) const { return (bits_[index] & (kFixed | kGivenBack)) != 0; }
   void set_fixed(std::uint32_t index);
   std::uint32_t fixed_sleds() const { return fixed_sleds_; }
+
+  /// It has its own code back (maintenance/switches.h), and is fixed.
+  bool given_back(std::uint32_t index) const { return (bits_[index] & kGivenBack) != 0; }
+  void set_given_back(std::uint32_t index, bool given_back);
+  std::uint32_t given_back() const { return given_back_; }
 
   /// Calls visit(SledPlace, index of its function) for the sleds that belong to one.
   template <typename Visit>
@@ -57,7 +64,7 @@ class FunctionTable {
   void for_each_sled_of(const SledTables& tables, std::uint32_t index, Visit visit) const;
 
  private:
-  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8, kLate = 16 };
+  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8, kLate = 16, kGivenBack = 32 };
   struct Cold {
     std::uint64_t offset;  // from the beginning of the module's code
     std::uint64_t index;
@@ -76,6 +83,7 @@ class FunctionTable {
   std::uint32_t alias_count_ = 0;
   std::uint32_t cold_count_ = 0;
   std::uint32_t fixed_sleds_ = 0;
+  std::uint32_t given_back_ = 0;
   std::uint64_t sleds_ = 0;
   std::uint64_t without_entry_ = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "runtime/clock/clock.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/hooks/plain_jumps.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
@@ -380,8 +381,9 @@ ControlOutcome apply_switches(SwitchReason reason) {
   const Patching lock;
   ArenaControl& c = g_arena.control();
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
-  const bool functions = choose();
   const bool gate = load(c.enabled) != 0;
+  if (gate && !g_on) find_code_taken_again();
+  const bool functions = choose();
   if (!functions && gate == g_on) return ControlOutcome::kDone;
   if (gate != g_on) g_changes.insert_all();
   if (!may_change(gate, functions)) return ControlOutcome::kRefused;
@@ -449,6 +451,7 @@ bool patch_used() {
 void mend_after_fork() {
   KARST_ASSERT(holds_patching());
   g_mending = load(g_changing);
+  close_page();
   patch_used();
   if (!g_mending) return;
   g_mending = false;
@@ -460,21 +463,24 @@ void mend_after_fork() {
   });
 }
 
-bool was_forked_in_change() { return load(g_changing); }
+bool was_forked_in_change() { return load(g_changing) || is_page_open(); }
 
 void note_patched() {
   std::uint32_t functions = 0;
   std::uint64_t sites = 0;
   std::uint64_t fixed = 0;
+  std::uint32_t given_back = 0;
   for_each_chosen([&](const Module& m) {
     functions += m.patched_functions;
     sites += m.patched_sites;
     fixed += m.functions.fixed_sleds();
+    given_back += m.functions.given_back();
   });
   ArenaControl& c = g_arena.control();
   store(c.patched_functions, functions);
   store(c.patched_sites, sites);
   store(c.unpatchable_sites, static_cast<std::uint32_t>(fixed));
+  store(c.given_back, given_back);
 }
 
 bool is_switched_on() { return load(g_on); }

@@ -19,6 +19,10 @@ namespace karst::runtime {
 /// logged. `tables` are the module's. Its sleds are not patched yet.
 void begin_switches(Module& module, const SledTables& tables);
 
+/// Tracing goes on: functions that had their code back are as others if somebody has written their jumps again
+/// (collect/inject/patch.h).
+void find_code_taken_again();
+
 /// Makes the sleds of the module what begin_switches() found, none of its code being executed. False if the system does
 /// not allow it.
 bool patch_unused(Module& module);

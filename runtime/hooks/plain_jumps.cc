@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "arch/page.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -91,6 +92,76 @@ bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
   return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
 }
 
+/// The page of code that is writable now, for a child by a raw system call; 0: none is. Under the lock of patching.
+std::uintptr_t g_open_page;
+int g_open_protection;
+
+/// Makes one page of the module's code writable at a time: of all of it, the kernel would look at each page.
+class WritablePage {
+ public:
+  explicit WritablePage(const ModuleImage& image) : image_(image) {}
+  ~WritablePage() { close_page(); }
+  WritablePage(const WritablePage&) = delete;
+  WritablePage& operator=(const WritablePage&) = delete;
+
+  /// The one that `at` lies in. False: the system does not allow it.
+  bool open(std::uintptr_t at) {
+    const std::uintptr_t page = at / arch::kPage * arch::kPage;
+    if (page == g_open_page) return true;
+    close_page();
+    for (std::uint32_t i = 0; i < image_.segment_count; ++i) {
+      const CodeSegment& s = image_.segments[i];
+      if (page < s.begin || page >= s.end) continue;
+      g_open_protection = s.protection;
+      store(g_open_page, page);
+      if (sys::mprotect(page, arch::kPage, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) return true;
+      store(g_open_page, std::uintptr_t{0});
+      return false;
+    }
+    return false;
+  }
+
+ private:
+  const ModuleImage& image_;
+};
+
+/// Puts what stood at `at` before the jump there by one store, so that a thread comes to all of the jump or to none of
+/// it. What goes beyond 8 aligned bytes, of which processors promise that, is left. False: it may not be written to.
+bool take_back(WritablePage& page, std::uintptr_t at, const PatchJump& j) {
+  const auto* now = reinterpret_cast<const unsigned char*>(at);
+  std::uint32_t first = 0;
+  std::uint32_t end = j.size;
+  while (first < end && now[first] == j.before[first]) ++first;
+  while (end > first && now[end - 1] == j.before[end - 1]) --end;
+  constexpr std::uintptr_t kQuadword = 8;
+  const std::uintptr_t word = (at + first) & ~(kQuadword - 1);
+  if (first == end || at + end - word > kQuadword) return true;
+  if (!page.open(word)) return false;
+  auto& code = *reinterpret_cast<std::uint64_t*>(word);
+  const std::uint64_t was = load(code);
+  std::uint64_t shall = was;
+  copy(reinterpret_cast<unsigned char*>(&shall) + (at + first - word), j.before + first, end - first);
+  exchange_if(code, was, shall);  // else a debugger has written to it meanwhile
+  return true;
+}
+
+/// Calls visit(number) for each jump of the function until that is false, which is returned then.
+template <typename Visit>
+bool each_jump_of(const PlainCode& p, std::uint32_t function, Visit visit) {
+  // Functions' jumps come in the order of their numbers.
+  std::uint32_t first = 0;
+  for (std::uint32_t end = p.table->jumps; first < end;) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    if (p.jumps[middle].function < function)
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  for (; first < p.table->jumps && p.jumps[first].function == function; ++first)
+    if (!visit(first)) return false;
+  return true;
+}
+
 }  // namespace
 
 bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
@@ -119,6 +190,30 @@ bool write_probe_jumps(const ModuleImage& image, const PlainCode& p, void* conte
   });
   code.leave_out_of_core_files();
   return true;
+}
+
+bool is_page_open() { return load(g_open_page) != 0; }
+
+void close_page() {
+  if (g_open_page != 0) sys::mprotect(g_open_page, arch::kPage, g_open_protection);
+  store(g_open_page, std::uintptr_t{0});
+}
+
+bool remove_jumps(const ModuleImage& image, const PlainCode& p, void* context, std::uint32_t (*next)(void* context)) {
+  WritablePage page(image);
+  bool done = true;
+  for (std::uint32_t function = next(context); function < p.table->functions; function = next(context))
+    done = each_jump_of(p, function,
+                        [&](std::uint32_t i) {
+                          const PatchJump& j = p.jumps[i];
+                          return j.alone == 0 || !stands(image, p, i) || take_back(page, image.bias + j.address, j);
+                        }) &&
+           done;
+  return done;
+}
+
+bool jumps_stand(const ModuleImage& image, const PlainCode& p, std::uint32_t function) {
+  return each_jump_of(p, function, [&](std::uint32_t i) { return stands(image, p, i); });
 }
 
 bool detours_stand(const ModuleImage& image, const PlainCode& p) {

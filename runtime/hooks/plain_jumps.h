@@ -20,6 +20,19 @@ bool write_probe_jumps(const ModuleImage& image, const PlainCode& code, void* co
                        void (*written)(void* context, std::uint32_t probe),
                        void (*left_out)(void* context, std::uint32_t probe));
 
+/// Takes back jumps, as far as that can be while threads run the code: of the functions that `next(context)` gives, one
+/// after the other, whose sleds are off, until that is no function's number. Somebody else's bytes are left. False: the
+/// system does not let the code be changed.
+bool remove_jumps(const ModuleImage& image, const PlainCode& code, void* context, std::uint32_t (*next)(void* context));
+
+/// All jumps of the function are as they shall be.
+bool jumps_stand(const ModuleImage& image, const PlainCode& code, std::uint32_t function);
+
+/// In a child by a raw system call, which may have come while that was under way: a page of code is writable.
+bool is_page_open();
+/// It is protected as before.
+void close_page();
+
 /// The jumps of all the table's detours are as they shall be.
 bool detours_stand(const ModuleImage& image, const PlainCode& code);
 

@@ -1,4 +1,5 @@
 """karst attach PID brings libkarst into a program that was started plainly; the program computes what it would have."""
+import json
 import os
 import pathlib
 import random
@@ -230,6 +231,10 @@ class Detaching(InjectTest):
         self.assertIn(words, said)
         self.assertEqual(len(said.splitlines()), 1, said)
 
+    def status(self, pid):
+        return json.loads(subprocess.run([KARST, "status", str(pid), "--json"], check=True, capture_output=True, text=True,
+                                         timeout=TIMEOUT).stdout)
+
     def recent_calls(self, pid):
         path = self.directory / "moment.karst"
         path.unlink(missing_ok=True)
@@ -255,6 +260,34 @@ class Detaching(InjectTest):
                     self.assertEqual(code_that_differs(child.pid, program), [])
                 self.assertIn("was detached already", self.detach(child.pid))
                 self.finish(child)
+
+    def test_functions_that_have_their_code_back(self):
+        """A budget takes jumps back while threads run; detaching takes the rest, and attaching again writes all."""
+        program = plain_worker()
+        child = self.start(program, "compute")
+        patched = None
+        for budget in ("off", "2%", "off"):
+            self.attach(child.pid, "--min-instructions", "0", "--budget", budget)
+            if budget == "off":
+                patched = len(code_that_differs(child.pid, program))
+                self.assertGreater(self.recent_calls(child.pid), 100)
+                self.assertEqual(self.status(child.pid)["culled_for_good"], 0)
+            else:
+                until = time.monotonic() + TIMEOUT
+                while self.status(child.pid)["culled_for_good"] == 0 and time.monotonic() < until:
+                    time.sleep(0.02)
+                self.assertLess(len(code_that_differs(child.pid, program)), patched)
+                time.sleep(0.05)
+                self.assertEqual(self.recent_calls(child.pid), 0)
+                subprocess.run([KARST, "on", str(child.pid), "--budget", "off"], check=True, capture_output=True,
+                               timeout=TIMEOUT)
+                self.assertEqual(self.recent_calls(child.pid), 0)
+                status = self.status(child.pid)
+                self.assertGreater(status["culled_for_good"], 0)
+                self.assertEqual(status["culled"], status["culled_for_good"])
+            self.assertIn("is not traced any more", self.detach(child.pid))
+            self.assertEqual(code_that_differs(child.pid, program), [])
+        self.finish(child)
 
     def test_detaching_ends_watches(self):
         child = self.start(worker(), "sleep")

@@ -258,6 +258,42 @@ TEST(Places, WhereOtherJumpsStandNothingIsExecuted) {
   });
 }
 
+/// What is executed where a jump was taken back is the module's own code, while all other jumps still stand.
+TEST(Places, JumpsThatStandAloneCanBeTakenBackAlone) {
+  std::size_t alone = 0;
+  std::size_t not_alone = 0;
+  for (const std::string& path : modules()) {
+    SCOPED_TRACE(path);
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto m = look(file.get());
+    ASSERT_NE(m, nullptr);
+    PatchTable t;
+    std::memcpy(&t, m->table.data(), sizeof t);
+    const auto* jumps = reinterpret_cast<const PatchJump*>(m->table.data() + sizeof t + t.sleds * sizeof(PatchSled));
+    std::map<std::uint64_t, const PatchJump*> by_byte;
+    for (std::uint32_t i = 0; i < t.jumps; ++i)
+      for (std::uint32_t b = 0; b < jumps[i].size; ++b) by_byte[jumps[i].address + b] = &jumps[i];
+    for (const Function& f : m->functions) {
+      for (const Stub& stub : f.stubs) {
+        if (f.left_out != LeftOut::kNot) continue;
+        const PatchJump* own = by_byte.at(stub.jump.at);
+        EXPECT_EQ(own->address, stub.jump.at);
+        (own->alone != 0 ? alone : not_alone) += 1;
+        if (own->alone == 0) continue;
+        std::uint64_t size = 0;
+        for (const Instruction& i : stub.moved) size += i.size;
+        for (std::uint64_t b = 0; b < size; ++b) {
+          const auto there = by_byte.find(stub.jump.at + b);
+          EXPECT_TRUE(there == by_byte.end() || there->second == own) << std::hex << stub.jump.at + b;
+        }
+      }
+    }
+    for (std::uint32_t i = 0; i < t.jumps; ++i) EXPECT_LE(jumps[i].alone, 1);
+  }
+  EXPECT_GT(alone, 10'000U);
+  EXPECT_GT(not_alone, 0U);
+}
+
 TEST(Places, DetoursBeginWithRoomForAJump) {
   with_each_module([](const ElfImage& image, const Frames& frames, const Code& code) {
     PlaceOptions options{.named = std::vector<std::uint64_t>()};

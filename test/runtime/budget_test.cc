@@ -37,7 +37,7 @@ class Simulation {
   Simulation() {
     EXPECT_TRUE(sample.create());
     EXPECT_TRUE(culler.create());
-    culler.set_context(kind_of, change, this);
+    culler.set_context(kind_of, change, idle_of, this);
     process.start(kBudget);
   }
 
@@ -150,6 +150,9 @@ class Simulation {
     if (self.culled.contains(f)) return Culler::Kind::kGone;
     return self.kept.contains(f) ? Culler::Kind::kFixed : Culler::Kind::kFree;
   }
+  static Culler::Idle idle_of(void* context, std::uint32_t f) {
+    return static_cast<Simulation*>(context)->stubs.contains(f) ? Culler::Idle{100, true} : Culler::Idle{10, false};
+  }
   static void change(void* context, std::uint32_t f, bool out) {
     auto& self = *static_cast<Simulation*>(context);
     ++self.changes;
@@ -167,6 +170,7 @@ class Simulation {
   std::set<std::uint32_t> culled;
   std::set<std::uint32_t> gone;  // culled before this tick
   std::set<std::uint32_t> kept;
+  std::set<std::uint32_t> stubs;
   std::map<std::uint32_t, std::uint32_t> changes_of;
   std::uint32_t changes = 0;
   std::uint32_t chance = 1;
@@ -534,18 +538,40 @@ TEST(Budget, a_hot_loop_goes_as_soon_as_its_credit_is_used_up) {
 TEST(Budget, what_idle_sleds_cost_is_part_of_it) {
   Simulation s;
   s.add_thread(1, {leaf(1, 50e6), leaf(2, 1e6), {3, 100, 1e6}});
-  EXPECT_EQ(s.culler.idle_share(10), 0U);
+  EXPECT_EQ(s.culler.idle_share(), 0U);
   s.run(kSecond);
   ASSERT_TRUE(s.culled.contains(1));
   // 100 million events a second at 10 ns each are a load of 100%.
-  const std::uint32_t idle = s.culler.idle_share(10);
+  const std::uint32_t idle = s.culler.idle_share();
   EXPECT_NEAR(idle, kMillion * 10.0 / 1024, kMillion * 0.2 * 10 / 1024);
   EXPECT_EQ(less_idle(kBudget, idle), kBudget - idle);
   EXPECT_EQ(less_idle(kBudget, kMillion), kBudget / 4);
   EXPECT_EQ(less_idle(0, 0), 0U);
   EXPECT_EQ(less_idle(kBudget, 0), kBudget);
   s.culler.bring_all_back();
-  EXPECT_EQ(s.culler.idle_share(10), 0U);
+  EXPECT_EQ(s.culler.idle_share(), 0U);
+}
+
+TEST(Budget, stubs_that_cost_too_much_end) {
+  Simulation s;
+  s.stubs = {1, 2, 3};
+  s.add_thread(1, {leaf(1, 40e6), leaf(2, 8e6), leaf(3, 100'000), leaf(4, 40e6)});
+  s.run(kSecond / 10);
+  ASSERT_TRUE(s.culled.contains(1) && s.culled.contains(2) && s.culled.contains(4));
+  const std::uint32_t before = s.culler.idle_share();
+  const std::uint32_t culled = s.culler.culled();
+  std::uint32_t ended[4];
+  EXPECT_EQ(s.culler.end_heaviest(before, ended, 4), 0U);
+  // The one with most calls is enough. It stays out, and costs nothing any more.
+  ASSERT_EQ(s.culler.end_heaviest(before / 2, ended, 4), 1U);
+  EXPECT_EQ(ended[0], 1U);
+  EXPECT_LE(s.culler.idle_share(), before / 2);
+  EXPECT_EQ(s.culler.culled(), culled - 1);
+  s.threads[0].loads = {{9, 10, 1e6}};
+  s.run(20 * kSecond);
+  EXPECT_EQ(s.culled, std::set<std::uint32_t>{1});
+  // NOPs in a program's own code do not end.
+  EXPECT_EQ(s.culler.end_heaviest(0, ended, 4), 0U);
 }
 
 TEST(Budget, is_a_share_in_percent) {

@@ -1,0 +1,93 @@
+// Gives functions of programs that were not built for tracing their own code back.
+#include "runtime/hooks/modules.h"
+#include "runtime/hooks/plain_code.h"
+#include "runtime/hooks/plain_jumps.h"
+#include "runtime/maintenance/switches.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/patch_lock.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+/// What is asked for. Under the lock of patching.
+struct Work {
+  const std::uint32_t* functions;
+  std::uint32_t count;
+  std::uint32_t done;
+  Module* module;
+} g_work;
+
+Module* module_of(const ModuleImage& image) {
+  for (std::uint32_t i = 0; i < load(g_module_count); ++i)
+    if (Module& m = g_modules[i]; load(m.loaded) == 1 && m.chosen && m.text_begin == image.text_begin) return &m;
+  return nullptr;
+}
+
+/// The number among the module's entries of the next function that is to have its code back. It is off for good then.
+std::uint32_t next_function(void* context) {
+  auto& w = *static_cast<Work*>(context);
+  while (w.done < w.count) {
+    FunctionTable& functions = w.module->functions;
+    const std::uint32_t index = w.functions[w.done++] - w.module->first_id;
+    if (index >= functions.count() || functions.patched(index) || functions.fixed(index)) continue;
+    functions.set_given_back(index, true);
+    return functions.entry_of(index);
+  }
+  return FunctionTable::kNone;
+}
+
+void give_back(ModuleImage& image, PlainCode& code) {
+  g_work.done = 0;
+  g_work.module = module_of(image);
+  if (g_work.module != nullptr) remove_jumps(image, code, &g_work, next_function);
+}
+
+void look_again(ModuleImage& image, PlainCode& code) {
+  Module* m = module_of(image);
+  for (std::uint32_t i = 0; m != nullptr && i < m->functions.count(); ++i) {
+    if (!m->functions.given_back(i) || !jumps_stand(image, code, m->functions.entry_of(i))) continue;
+    m->functions.set_given_back(i, false);
+    std::uint32_t& flags = g_arena.functions()[m->first_id + i].flags;
+    __atomic_fetch_and(&flags, ~static_cast<std::uint32_t>(kArenaFunctionCulled), __ATOMIC_ACQ_REL);
+  }
+}
+
+}  // namespace
+
+void find_code_taken_again() {
+  KARST_ASSERT(holds_patching());
+  for_each_plain_code(look_again);
+}
+
+void give_code_back(const std::uint32_t* functions, std::uint32_t count) {
+  const Patching lock;
+  g_work.functions = functions;
+  g_work.count = count;
+  for_each_plain_code(give_back);
+  note_patched();
+}
+
+bool has_stub(std::uint32_t function) {
+  const std::uint32_t module =
+      function <= g_arena.function_count() ? g_arena.functions()[function].module : kArenaModules;
+  return module < load(g_module_count) && g_modules[module].chosen && g_modules[module].tables.plain_count != 0;
+}
+
+bool is_given_back(std::uint32_t function) {
+  if (!has_stub(function)) return false;
+  const Module& m = g_modules[g_arena.functions()[function].module];
+  const std::uint32_t index = function - m.first_id;
+  return index < m.functions.count() && m.functions.given_back(index);
+}
+
+bool have_stubs() {
+  for (std::uint32_t i = 0; i < load(g_module_count); ++i)
+    if (g_modules[i].chosen && g_modules[i].tables.plain_count != 0) return true;
+  return false;
+}
+
+}  // namespace karst::runtime
