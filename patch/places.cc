@@ -16,6 +16,12 @@
 namespace karst::patch {
 namespace {
 
+/// A jump there can be changed by one store, as the processors promise it (arch::can_change_live).
+bool is_in_a_quadword(std::uint64_t at) {
+  constexpr std::uint64_t kQuadword = 8;
+  return at / kQuadword == (at + kJumpSize - 1) / kQuadword;
+}
+
 class Finder {
  public:
   Finder(const Frames& frames, const Code& code, const PlaceOptions& options)
@@ -233,14 +239,28 @@ class Finder {
     std::uint64_t at = last_at;
     if (code_.has_target(at + 1, end) || !room_.is_free(at, end)) return false;
     // Instructions before it, until there is room; the first may be a place that something goes to.
-    while (end + behind - at < kJumpSize && first != 0 && !code_.is_target(at)) {
+    const auto take_one = [&] {
+      if (first == 0 || code_.is_target(at)) return false;
       const Instruction& before = instructions[first - 1];
       const std::uint64_t before_at = address(f, before);
       if (!flow_.may_move(f, before) || is_jump(before) || code_.has_target(before_at + 1, at) ||
           !room_.is_free(before_at, at))
-        break;
+        return false;
       --first;
       at = before_at;
+      return true;
+    };
+    while (end + behind - at < kJumpSize && take_one()) {
+    }
+    // And a few more, where that makes a jump that can be taken back while threads run.
+    constexpr std::uint64_t kMostMore = 12;
+    const std::size_t enough = first;
+    const std::uint64_t enough_at = at;
+    while (end + behind - at >= kJumpSize && !is_in_a_quadword(at) && enough_at - at < kMostMore && take_one()) {
+    }
+    if (!is_in_a_quadword(at)) {
+      first = enough;
+      at = enough_at;
     }
     const std::uint64_t room = end + behind - at;
     if (room < kShortJumpSize) return false;
