@@ -177,9 +177,12 @@ std::string free_name(const std::string& stem) {
   }
 }
 
-Status switch_on(collect::Attached& target) {
+/// `budget`: in ppm; 0: there shall be none.
+Status switch_on(collect::Attached& target, std::optional<std::uint32_t> budget) {
   auto requester = collect::Requester::take(target);
   if (!requester) return requester.error();
+  if (budget)
+    if (Status set = requester->set_budget(*budget); !set) return set;
   requester->set_off_at(0);
   requester->set_enabled(true);
   return requester->apply(kSwitchLimit);
@@ -268,11 +271,14 @@ Result<collect::Attached> find_or_load(const Options& options, const std::string
 }
 
 /// Code that karst detach has put back gets its jumps again.
-Status trace_again(collect::Attached& target) {
+Status trace_again(collect::Attached& target, const Options& options) {
   const auto patched = collect::write_jumps(target.process.pid);
   if (!patched) return patched.error();
-  if (patched->functions != 0) fail({stop_words(*patched)});
-  return switch_on(target);
+  if (patched->functions == 0) return switch_on(target, std::nullopt);
+  fail({stop_words(*patched)});
+  std::uint32_t budget = 0;
+  if (options.budget != kNoBudget) format::parse_budget(options.budget.c_str(), budget);
+  return switch_on(target, budget);
 }
 
 /// Without a place to wait for: the process is traced from here on.
@@ -283,7 +289,7 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
   if (!state.enabled)
-    if (const Status on = trace_again(*target); !on) return fail(on.error());
+    if (const Status on = trace_again(*target, options); !on) return fail(on.error());
   const auto pid = static_cast<int>(target->process.pid);
   const char* what = brought.tracing ? "is traced from now on"
                      : state.enabled ? "was traced already"
@@ -316,7 +322,7 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
   auto target = stays_as_it_is ? collect::attach(*pid) : find_or_load(options, std::to_string(*pid), plain, brought);
   if (target) {
     if (!collect::control_state(target->arena).enabled) {
-      if (const Status on = trace_again(*target); !on) return on.error();
+      if (const Status on = trace_again(*target, options); !on) return on.error();
       fail({fmt::format("process {} ({}) is traced again", *pid, printable(target->process.name))});
     }
     return Sampled{*pid, target->process.name, std::move(*target)};

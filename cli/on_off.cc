@@ -45,11 +45,11 @@ struct Options {
   SystemArguments system;
 };
 
-/// Millionths; 0 for "none".
+/// Millionths; 0 for "off".
 Result<std::uint32_t> parse_share(const std::string& text) {
   std::uint32_t ppm = 0;
-  if (text == "none" || format::parse_budget(text.c_str(), ppm)) return ppm;
-  return Error{"--budget " + text + ": a share of time from 0.1% to 100% is needed, like 5%, or none"};
+  if (text == kNoBudget || format::parse_budget(text.c_str(), ppm)) return ppm;
+  return Error{"--budget " + text + ": a share of time from 0.1% to 100% is needed, like 5%, or off"};
 }
 
 /// What `before` is not any more, to be made good when the time is up.
@@ -278,7 +278,7 @@ Command add(Command app, int& status, bool on) {
     command
         .add_option("--budget", options->budget,
                     "From now on keep what tracing costs below SHARE (like 5%), leaving out functions that cost most "
-                    "and tell least; 'none' ends that")
+                    "and tell least; 'off' ends that")
         .type_name("SHARE");
     command.add_option("--keep", options->keep, "A budget leaves no function out whose demangled name matches")
         .type_name("REGEX")
