@@ -61,6 +61,8 @@ class Arena {
   std::uint32_t module_count() const { return __atomic_load_n(&module_count_, __ATOMIC_ACQUIRE); }
   std::uint32_t thread_count() const { return __atomic_load_n(&thread_count_, __ATOMIC_ACQUIRE); }
   std::uint32_t blocks_reserved() const { return __atomic_load_n(&blocks_reserved_, __ATOMIC_ACQUIRE); }
+  /// No memory will be made for any more.
+  bool has_all_blocks() const { return blocks_reserved() >= block_capacity(); }
   /// Ticks of the TSC that it takes to make a block real, when nothing comes in between; 0: there was none yet.
   std::uint64_t reserving_ticks() const { return __atomic_load_n(&reserving_ticks_, __ATOMIC_RELAXED); }
   std::uint32_t block_capacity() const { return __atomic_load_n(&capacity_, __ATOMIC_ACQUIRE); }

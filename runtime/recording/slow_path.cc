@@ -74,9 +74,10 @@ void next_block(ThreadState& state) {
   // A hook that was interrupted by a fork goes on with its parent's block.
   KARST_ASSERT(old == nullptr || in_forked_child() || (g_arena.block_at(settled(before)) == old && is_active(*old)));
   const std::uint32_t reserved = g_arena.blocks_reserved();
-  const std::uint64_t asked = arch::time_stamp();
+  // Once all memory is there, none is made: two readings of the clock less.
+  const std::uint64_t asked = g_arena.has_all_blocks() ? 0 : arch::time_stamp();
   BlockHeader* next = g_arena.take_block(settled(before), state.spare);
-  const std::uint64_t taking = arch::time_stamp() - asked;
+  const std::uint64_t taking = reserved != g_arena.blocks_reserved() ? arch::time_stamp() - asked : 0;
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
@@ -110,7 +111,7 @@ void next_block(ThreadState& state) {
   }
   state.epoch = epoch_of(ticks);
   g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
-  if (reserved != g_arena.blocks_reserved()) put_taken(state, Overhead::kMemory, taking);
+  if (taking != 0) put_taken(state, Overhead::kMemory, taking);
   // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
   // none, ask now and then.
   const std::uint64_t s = next->sequence;
