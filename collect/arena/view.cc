@@ -155,11 +155,6 @@ std::uint32_t ArenaView::function_count() const {
   return static_cast<std::uint32_t>(functions_.size() - 1);
 }
 
-std::uint32_t ArenaView::function_flags(std::uint32_t id) const {
-  return id <= function_count() ? bytes_.get<ArenaFunction>(layout_.functions_offset + id * sizeof(ArenaFunction)).flags
-                                : 0;
-}
-
 std::vector<std::uint32_t> ArenaView::all_function_flags() const {
   std::vector<std::uint32_t> flags(function_count() + std::size_t{1});
   bytes_.for_each<ArenaFunction>(layout_.functions_offset, flags.size(),

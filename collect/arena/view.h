@@ -100,7 +100,6 @@ class ArenaView {
   std::vector<reader::Switch> switches() const;
 
   std::uint32_t function_count() const;
-  std::uint32_t function_flags(std::uint32_t id) const;
   /// By id; element 0 is unused.
   std::vector<std::uint32_t> all_function_flags() const;
   /// The control page as it is now.

@@ -197,8 +197,9 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
         choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
     if (least && *least != 0 && !named[m] && !has_no_code(module)) leave_out_small(*writer, module, kept[m], *least);
     std::size_t refused = 0;
+    const std::vector<std::uint32_t> flags = arena.all_function_flags();
     std::erase_if(kept[m], [&](const reader::Function* f) {
-      return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
+      return f->id >= flags.size() || (flags[f->id] & format::kArenaFunctionOn) == 0;
     });
     if (choice_.values().any()) note_values(*writer, module, kept[m], first == 1);
     watched_ += watch_functions(*writer, watch_, kept[m], refused);
