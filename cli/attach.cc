@@ -59,7 +59,7 @@ struct Options {
   std::vector<std::string> libraries;
   std::vector<std::string> probes;
   std::string min_instructions;
-  std::string budget = kPlainBudget;
+  std::optional<std::string> budget;  // none: as it was before, or kPlainBudget
   std::string memory;
   std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
@@ -177,7 +177,7 @@ std::string free_name(const std::string& stem) {
   }
 }
 
-/// `budget`: in ppm; 0: there shall be none.
+/// `budget`: in ppm; 0: there shall be none. Without, it is as it was.
 Status switch_on(collect::Attached& target, std::optional<std::uint32_t> budget) {
   auto requester = collect::Requester::take(target);
   if (!requester) return requester.error();
@@ -217,13 +217,13 @@ std::optional<collect::PlainAttach> plain_attach(const Options& options) {
     }
     plain.choice.min_instructions = *number;
   }
-  if (std::uint32_t share = 0; options.budget != kNoBudget) {
-    if (!format::parse_budget(options.budget.c_str(), share)) {
-      usage_error("--budget " + options.budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off",
-                  "attach");
+  const std::string budget = options.budget.value_or(kPlainBudget);
+  if (std::uint32_t share = 0; budget != kNoBudget) {
+    if (!format::parse_budget(budget.c_str(), share)) {
+      usage_error("--budget " + budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off", "attach");
       return std::nullopt;
     }
-    plain.options = "budget=" + options.budget;
+    plain.options = "budget=" + budget;
   }
   if (std::uint64_t size = 0; !options.memory.empty()) {
     if (!format::parse_memory_size(options.memory.c_str(), size)) {
@@ -274,10 +274,10 @@ Result<collect::Attached> find_or_load(const Options& options, const std::string
 Status trace_again(collect::Attached& target, const Options& options) {
   const auto patched = collect::write_jumps(target.process.pid);
   if (!patched) return patched.error();
-  if (patched->functions == 0) return switch_on(target, std::nullopt);
-  fail({stop_words(*patched)});
+  if (patched->functions != 0) fail({stop_words(*patched)});
+  if (patched->functions == 0 || !options.budget) return switch_on(target, std::nullopt);
   std::uint32_t budget = 0;
-  if (options.budget != kNoBudget) format::parse_budget(options.budget.c_str(), budget);
+  if (*options.budget != kNoBudget) format::parse_budget(options.budget->c_str(), budget);
   return switch_on(target, budget);
 }
 

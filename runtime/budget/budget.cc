@@ -42,7 +42,8 @@ struct Watch {
   std::uint64_t from;    // block_key() of the block that it wrote to the time before that; 0: none
   std::uint64_t at;      // the same of the last time
   std::uint64_t joined;
-  std::uint64_t cpu;  // its CPU time then, ns
+  std::uint64_t cpu;   // its CPU time then, ns
+  std::uint64_t each;  // what an event was taken to cost
   Meter meter;
   bool cpu_known;
   bool listed;
@@ -76,7 +77,8 @@ struct State {
   std::uint64_t own_cost;             // since the last tick, ns
   std::uint32_t heaviest[kHeaviest];  // indices of the threads with the greatest recent shares
   std::uint32_t heaviest_count;
-  bool has_stubs;  // functions of programs that were not built for tracing
+  std::uint64_t each;  // Watch::each of the thread whose sample is looked at
+  bool has_stubs;      // functions of programs that were not built for tracing
   bool said_what_stays_out;
   char* block;  // a copy
   std::uint32_t ended[kMostEnded];
@@ -98,18 +100,16 @@ std::uint64_t as_of_work(std::uint64_t cost, std::uint64_t elapsed, std::uint64_
 }
 
 Culler::Idle idle_of(void*, std::uint32_t function) {
-  const bool stub = has_stub(function);
-  const std::uint64_t event = cost_of_event();
-  const std::uint64_t part = event == 0 ? 0 : (stub ? kStubCost : kNopCost) * 1024 / event;
-  return {static_cast<std::uint32_t>(part), stub};
+  const std::uint64_t part = g.each == 0 ? 0 : (has_stub(function) ? kStubCost : kNopCost) * 1024 / g.each;
+  return {static_cast<std::uint32_t>(part), can_give_code_back(function)};
 }
 
 void allow() { g.allowed = g.budget == 0 ? 0 : less_idle(g.budget, g_culler.idle_share()); }
 
-/// Stubs that take more than a fourth of the budget while they are off go, until the others take an eighth.
+/// Stubs that take more than a 12th of the budget while they are off go, until the others take a 24th.
 void end_stubs() {
-  if (g.budget == 0 || g_culler.idle_share() <= g.budget / 4) return;
-  const std::uint32_t count = g_culler.end_heaviest(g.budget / 8, g.ended, kMostEnded);
+  if (g.budget == 0 || g_culler.idle_share() <= g.budget / 12) return;
+  const std::uint32_t count = g_culler.end_heaviest(g.budget / 24, g.ended, kMostEnded);
   if (count != 0) give_code_back(g.ended, count);
 }
 
@@ -151,6 +151,12 @@ std::uint64_t cost_of_fresh_memory() {
   return g_arena.reserving_ticks() * 1000 / g.ticks_per_us * kEventCostUnit / kEventsPerBlock;
 }
 
+/// The function, or that of which this id is an alias, is out for good.
+bool stays_out(std::uint32_t id) {
+  const std::uint32_t owner = culling::owner_of(nullptr, id);
+  return owner != 0 && is_given_back(owner);
+}
+
 /// What an event costs where one comes in so many nanoseconds.
 std::uint64_t cost_of_event_each(std::uint64_t ns) {
   const std::uint64_t cost = cost_of_event();
@@ -188,7 +194,8 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
     const std::uint64_t cpu = cpu_time_of(t.tid);
     const std::uint64_t used = w.cpu_known && cpu > w.cpu ? cpu - w.cpu : elapsed;
     const std::uint64_t worked = used < elapsed ? used : elapsed;
-    cost = events * (cost_of_event_each(worked / events) + cost_of_fresh_memory()) / kEventCostUnit;
+    w.each = cost_of_event_each(worked / events) + cost_of_fresh_memory();
+    cost = events * w.each / kEventCostUnit;
     w.meter.add(elapsed, as_of_work(cost, elapsed, worked), g.allowed);
     w.cpu = cpu;
   }
@@ -288,12 +295,14 @@ void cull(std::uint64_t now) {
   for (std::uint32_t i = 0; i < g.heaviest_count; ++i) {
     const Watch& w = g.watches[g.heaviest[i]];
     if (!is_over(w.meter, now)) continue;
+    g.each = w.each;
     g_sample.clear();
     sample(g.heaviest[i], 1);
     g_sample.finish();
     g_culler.relieve(g_sample, w.meter.recent(), target_of(g.allowed), now);
   }
   if (!is_over(g.process, now)) return;
+  g.each = g.heaviest_count != 0 ? g.watches[g.heaviest[0]].each : cost_of_event();
   g_sample.clear();
   for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
     sample(g.heaviest[i], g.watches[g.heaviest[i]].meter.recent() / 64 + 1);
@@ -394,8 +403,7 @@ bool start_budget(std::uint64_t now) {
   g_culler.set_context(culling::kind_of, culling::change, idle_of, nullptr);
   const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id)  // a forked child's parent had one
-    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0 && !is_given_back(id))
-      g_culler.adopt(id, now);
+    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0 && !stays_out(id)) g_culler.adopt(id, now);
   g_culler.set_ticks_per_1024ns(g.ticks_per_us * 1024 / 1000);
   g.started = true;
   return true;
@@ -425,7 +433,7 @@ void take_budget(std::uint64_t now) {
   g_culler.bring_all_back();
   const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id)
-    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0 && !is_given_back(id))
+    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0 && !stays_out(id))
       culling::change_one(id, false);
   apply();
   say_what_stays_out();
@@ -444,7 +452,7 @@ void release_kept() {
   for (std::uint32_t id = 1; id <= count; ++id) {
     const std::uint32_t flags = load(functions[id].flags);
     if ((flags & kArenaFunctionCulled) == 0 || (flags & kArenaFunctionKeep) == 0) continue;
-    if (is_given_back(id)) {
+    if (stays_out(id)) {
       stay_out = true;
       continue;
     }

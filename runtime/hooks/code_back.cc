@@ -1,4 +1,7 @@
-// Gives functions of programs that were not built for tracing their own code back.
+// Gives functions of a program that was not built for tracing their own code back. Of the program alone: a library may
+// be unmapped meanwhile, and nothing of ours keeps it there.
+#include <sys/mman.h>
+
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/plain_jumps.h"
@@ -21,10 +24,31 @@ struct Work {
   Module* module;
 } g_work;
 
-Module* module_of(const ModuleImage& image) {
+/// The program's code can be read.
+bool is_program(const ModuleImage& image) {
+  bool readable = true;
+  for (std::uint32_t i = 0; i < image.segment_count; ++i)
+    readable = readable && (image.segments[i].protection & PROT_READ) != 0;
+  return *image.path == '\0' && readable;
+}
+
+/// Null: it is not the program, or not traced.
+Module* program_of(const ModuleImage& image) {
+  if (!is_program(image)) return nullptr;
   for (std::uint32_t i = 0; i < load(g_module_count); ++i)
     if (Module& m = g_modules[i]; load(m.loaded) == 1 && m.chosen && m.text_begin == image.text_begin) return &m;
   return nullptr;
+}
+
+const Module* g_program;  // of the last search
+
+/// The program, if its functions have stubs.
+const Module* program_with_stubs() {
+  g_program = nullptr;
+  for_each_plain_code([](ModuleImage& image, PlainCode&) {
+    if (const Module* m = program_of(image)) g_program = m;
+  });
+  return g_program;
 }
 
 /// The number among the module's entries of the next function that is to have its code back. It is off for good then.
@@ -42,12 +66,12 @@ std::uint32_t next_function(void* context) {
 
 void give_back(ModuleImage& image, PlainCode& code) {
   g_work.done = 0;
-  g_work.module = module_of(image);
+  g_work.module = program_of(image);
   if (g_work.module != nullptr) remove_jumps(image, code, &g_work, next_function);
 }
 
 void look_again(ModuleImage& image, PlainCode& code) {
-  Module* m = module_of(image);
+  Module* m = program_of(image);
   for (std::uint32_t i = 0; m != nullptr && i < m->functions.count(); ++i) {
     if (!m->functions.given_back(i) || !jumps_stand(image, code, m->functions.entry_of(i))) continue;
     m->functions.set_given_back(i, false);
@@ -75,6 +99,11 @@ bool has_stub(std::uint32_t function) {
   const std::uint32_t module =
       function <= g_arena.function_count() ? g_arena.functions()[function].module : kArenaModules;
   return module < load(g_module_count) && g_modules[module].chosen && g_modules[module].tables.plain_count != 0;
+}
+
+bool can_give_code_back(std::uint32_t function) {
+  const Module* m = program_with_stubs();
+  return m != nullptr && function - m->first_id < m->functions.count();
 }
 
 bool is_given_back(std::uint32_t function) {

@@ -125,20 +125,25 @@ class WritablePage {
   const ModuleImage& image_;
 };
 
-/// Puts what stood at `at` before the jump there by one store, so that a thread comes to all of the jump or to none of
-/// it. What goes beyond 8 aligned bytes, of which processors promise that, is left. False: it may not be written to.
-bool take_back(WritablePage& page, std::uintptr_t at, const PatchJump& j) {
-  const auto* now = reinterpret_cast<const unsigned char*>(at);
+/// Puts what stood there before the jump by one store, so that a thread comes to all of the jump or to none of it. What
+/// goes beyond 8 aligned bytes, of which processors promise that, is left; so is what somebody else has written. False:
+/// it may not be written to.
+bool take_back(WritablePage& page, const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
+  const PatchJump& j = p.jumps[jump];
+  const std::uintptr_t at = image.bias + j.address;
+  unsigned char jumps[sizeof j.after];
+  make_jump(j, p, at, jumps);
   std::uint32_t first = 0;
   std::uint32_t end = j.size;
-  while (first < end && now[first] == j.before[first]) ++first;
-  while (end > first && now[end - 1] == j.before[end - 1]) --end;
+  while (first < end && jumps[first] == j.before[first]) ++first;
+  while (end > first && jumps[end - 1] == j.before[end - 1]) --end;
   constexpr std::uintptr_t kQuadword = 8;
   const std::uintptr_t word = (at + first) & ~(kQuadword - 1);
   if (first == end || at + end - word > kQuadword) return true;
   if (!page.open(word)) return false;
   auto& code = *reinterpret_cast<std::uint64_t*>(word);
   const std::uint64_t was = load(code);
+  if (!stands(image, p, jump)) return true;
   std::uint64_t shall = was;
   copy(reinterpret_cast<unsigned char*>(&shall) + (at + first - word), j.before + first, end - first);
   exchange_if(code, was, shall);  // else a debugger has written to it meanwhile
@@ -202,13 +207,9 @@ void close_page() {
 bool remove_jumps(const ModuleImage& image, const PlainCode& p, void* context, std::uint32_t (*next)(void* context)) {
   WritablePage page(image);
   bool done = true;
+  const auto remove = [&](std::uint32_t i) { return p.jumps[i].alone == 0 || take_back(page, image, p, i); };
   for (std::uint32_t function = next(context); function < p.table->functions; function = next(context))
-    done = each_jump_of(p, function,
-                        [&](std::uint32_t i) {
-                          const PatchJump& j = p.jumps[i];
-                          return j.alone == 0 || !stands(image, p, i) || take_back(page, image.bias + j.address, j);
-                        }) &&
-           done;
+    done = each_jump_of(p, function, remove) && done;
   return done;
 }
 

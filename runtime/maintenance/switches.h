@@ -16,15 +16,15 @@ void prepare_live_patch();
 /// changed, and all is as it was.
 format::ControlOutcome apply_switches(format::SwitchReason reason);
 
-/// A function of a program that was not built for tracing: its sleds lie in stubs, through which its calls go also
-/// while it is off.
+/// A function that was not built for tracing: its sleds lie in stubs, through which its calls go also while it is off.
 bool has_stub(std::uint32_t function);
 /// There are such functions.
 bool have_stubs();
-/// Such functions that are off get their own code back, as far as that can be while threads run. They are off for good
-/// then, as a jump cannot be put where a thread may stand. The maintenance thread; takes the lock of patching.
+/// One of them that can get its own code back: the program's. The maintenance thread, as all that follow.
+bool can_give_code_back(std::uint32_t function);
+/// Such functions that are off get it, as far as that can be while threads run. They are off for good then, as a jump
+/// cannot be put where a thread may stand. Takes the lock of patching.
 void give_code_back(const std::uint32_t* functions, std::uint32_t count);
-
 bool is_given_back(std::uint32_t function);
 
 /// Tracing as a whole, and a function's own switch, as they were last applied. Lock-free.
