@@ -8,7 +8,7 @@
 //           So the cost of any second stays under the budget, a short burst costs nobody his functions, and a hot
 //           loop has used its credit up in some 10 ms.
 // idle      what sleds of culled functions cost as NOPs, next to nothing each, but these are the calls that there are
-//           most of: a hundredth of what tracing them would, through stubs a twentieth. It is of the budget, too.
+//           most of: a hundredth of what tracing them would, through stubs up to a fourth. It is of the budget, too.
 // ended     culled for good: where stubs alone take more than their part of the budget, those of the functions that
 //           are called most go.
 // culled    kept out by the budget. What goes is what has most events for what it tells: a call tells as much as it

@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kStubCost = 2 * kEventCostUnit;
 
 /// What an event costs where the program does other things in between, in parts of what it costs among others: caches
 /// and predictors have forgotten the hook. Seen by samples of programs under a budget: 22 to 24 ns in Lua, SQLite and
-/// LevelDB, 24 to 38 ns by stubs in python3, git and cc1, where one among others was taken to cost 9 ns.
+/// LevelDB, 24 to 50 ns by stubs in python3, git and cc1, where one among others was taken to cost 9 ns.
 inline constexpr std::uint64_t kLonePercent = 250;
 inline constexpr std::uint64_t kLoneStubPercent = 450;
 inline constexpr std::uint64_t kAmongOthersNs = 50;  ///< so far apart, at most

@@ -70,13 +70,20 @@ void give_back(ModuleImage& image, PlainCode& code) {
   if (g_work.module != nullptr) remove_jumps(image, code, &g_work, next_function);
 }
 
+/// The budget keeps this id out no more.
+void bring_back(std::uint32_t id) {
+  __atomic_fetch_and(&g_arena.functions()[id].flags, ~static_cast<std::uint32_t>(kArenaFunctionCulled),
+                     __ATOMIC_ACQ_REL);
+}
+
 void look_again(ModuleImage& image, PlainCode& code) {
   Module* m = program_of(image);
   for (std::uint32_t i = 0; m != nullptr && i < m->functions.count(); ++i) {
     if (!m->functions.given_back(i) || !jumps_stand(image, code, m->functions.entry_of(i))) continue;
     m->functions.set_given_back(i, false);
-    std::uint32_t& flags = g_arena.functions()[m->first_id + i].flags;
-    __atomic_fetch_and(&flags, ~static_cast<std::uint32_t>(kArenaFunctionCulled), __ATOMIC_ACQ_REL);
+    bring_back(m->first_id + i);
+    if (const std::uint32_t alias = m->functions.alias(i); alias != FunctionTable::kNone)
+      bring_back(m->first_id + alias);
   }
 }
 
