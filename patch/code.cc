@@ -1,7 +1,5 @@
 #include "patch/code.h"
 
-#include <Zydis/Decoder.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -18,92 +16,6 @@ Range extent(const ElfImage& image) {
   Range all = image.code().front();
   for (const Range& r : image.code()) all = {std::min(all.begin, r.begin), std::max(all.end, r.end)};
   return all;
-}
-
-/// Instructions that a compiler's function may have and that must not be executed elsewhere.
-bool stays(const ZydisDecodedInstruction& i) {
-  switch (i.meta.category) {
-    case ZYDIS_CATEGORY_INTERRUPT:
-    case ZYDIS_CATEGORY_SYSRET:
-    case ZYDIS_CATEGORY_COND_BR:    // that are none of the forms known here
-    case ZYDIS_CATEGORY_UNCOND_BR:  // xabort and the like
-      return true;
-    default:
-      return i.mnemonic == ZYDIS_MNEMONIC_XBEGIN || i.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
-  }
-}
-
-Kind kind_of(const ZydisDecodedInstruction& i) {
-  const bool is_relative = i.raw.imm[0].is_relative != ZYAN_FALSE;
-  switch (i.mnemonic) {
-    case ZYDIS_MNEMONIC_NOP:
-    case ZYDIS_MNEMONIC_INT3:
-      return Kind::kPadding;
-    case ZYDIS_MNEMONIC_UD2:
-    case ZYDIS_MNEMONIC_HLT:
-      return Kind::kStop;
-    case ZYDIS_MNEMONIC_RET:
-      return Kind::kReturn;
-    case ZYDIS_MNEMONIC_CALL:
-      return is_relative ? Kind::kCall : Kind::kCallAnywhere;
-    case ZYDIS_MNEMONIC_JMP:
-      return i.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? Kind::kFixed
-             : is_relative                               ? Kind::kJump
-                                                         : Kind::kJumpAnywhere;
-    case ZYDIS_MNEMONIC_JRCXZ:
-    case ZYDIS_MNEMONIC_JECXZ:
-    case ZYDIS_MNEMONIC_JCXZ:
-    case ZYDIS_MNEMONIC_LOOP:
-    case ZYDIS_MNEMONIC_LOOPE:
-    case ZYDIS_MNEMONIC_LOOPNE:
-      return Kind::kShortJumpIf;
-    default:
-      break;
-  }
-  if (i.meta.category == ZYDIS_CATEGORY_COND_BR && is_relative) return Kind::kJumpIf;
-  if (stays(i) || is_relative) return Kind::kFixed;
-  return (i.attributes & ZYDIS_ATTRIB_IS_RELATIVE) != 0 ? Kind::kRelative : Kind::kPlain;
-}
-
-/// Reads the number that guards stacks, at %fs:0x28: no thread is without it.
-bool reads_stack_guard(const ZydisDecodedInstruction& i) {
-  constexpr std::int64_t kGuard = 0x28;
-  constexpr unsigned kNone = 4;    // of an index
-  constexpr unsigned kNoBase = 5;  // with mode 0
-  return (i.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_FS) != 0 && (i.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0 &&
-         i.raw.modrm.mod == 0 && i.raw.sib.base == kNoBase && i.raw.sib.index == kNone && i.raw.disp.value == kGuard;
-}
-
-constexpr unsigned kFrame = 5;  // of a base: rbp, or with mode 0 rip
-
-/// A fault is where the program's own handlers, and exceptions that they throw, look for the instruction.
-bool may_fault(const ZydisDecodedInstruction& i) {
-  constexpr unsigned kRegister = 3;
-  constexpr unsigned kStack = 4;  // of a base: rsp
-  if (i.mnemonic == ZYDIS_MNEMONIC_DIV || i.mnemonic == ZYDIS_MNEMONIC_IDIV ||
-      i.meta.category == ZYDIS_CATEGORY_STRINGOP)
-    return true;
-  if ((i.attributes & ZYDIS_ATTRIB_HAS_MODRM) == 0 || i.raw.modrm.mod == kRegister ||
-      i.mnemonic == ZYDIS_MNEMONIC_LEA || i.mnemonic == ZYDIS_MNEMONIC_NOP || reads_stack_guard(i))
-    return false;
-  if ((i.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0) return i.raw.sib.base != kStack || i.raw.sib.index != kStack;
-  return i.raw.modrm.rm != kFrame;
-}
-
-bool is_by_frame(const ZydisDecodedInstruction& i) {
-  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && (i.raw.modrm.mod == 1 || i.raw.modrm.mod == 2) &&
-         i.raw.modrm.rm == kFrame && i.mnemonic != ZYDIS_MNEMONIC_LEA && i.mnemonic != ZYDIS_MNEMONIC_NOP;
-}
-
-bool saves_stack_pointer(const ZydisDecodedInstruction& i) {
-  constexpr unsigned kRegister = 3;
-  constexpr unsigned kStack = 4;
-  return i.mnemonic == ZYDIS_MNEMONIC_MOV && i.opcode == 0x89 && i.raw.modrm.reg == kStack &&
-         i.raw.modrm.mod != kRegister && i.raw.rex.W == 1 && i.raw.rex.R == 0;
-}
-
-bool is_rip_relative(const ZydisDecodedInstruction& i) {
-  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == kFrame;
 }
 
 }  // namespace
@@ -171,43 +83,24 @@ void Code::decode_part(Part& part) const {
 }
 
 void Code::decode_frame(Part& part, std::size_t frame) const {
-  static const ZydisDecoder kDecoder = [] {
-    ZydisDecoder decoder;
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return decoder;
-  }();
+  Decoder& decoder = Decoder::of_thread();
   part.first.push_back(part.instructions.size());
   const Range range = frames_->all()[frame].code;
   const auto bytes = image_->from(range.begin);
   const std::uint64_t size = range.end - range.begin;
   if (bytes.size() < size || size > 0xffffffffU) return;
   for (std::uint64_t at = 0; at < size;) {
-    ZydisDecodedInstruction i;
-    if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data() + at, size - at, &i))) {
+    auto in = decoder.decode(bytes.subspan(at, size - at), range.begin + at);
+    if (!in) {
       part.instructions.resize(part.first.back());
       std::erase_if(part.stack_pointers_saved, [frame](const Numbered& n) { return n.frame == frame; });
       return;
     }
-    Instruction in;
-    in.offset = static_cast<std::uint32_t>(at);
-    in.size = i.length & 0xf;
-    in.kind = kind_of(i);
-    in.may_fault = may_fault(i);
-    in.by_frame = is_by_frame(i);
-    const std::uint64_t next = range.begin + at + i.length;
-    if (i.raw.imm[0].is_relative != ZYAN_FALSE) {
-      in.field = i.raw.imm[0].offset & 0xf;
-      in.target = next + static_cast<std::uint64_t>(i.raw.imm[0].value.s);
-    } else if (is_rip_relative(i)) {
-      in.field = i.raw.disp.offset & 0xf;
-      in.target = next + static_cast<std::uint64_t>(i.raw.disp.value);
-    }
-    in.ends_flow =
-        in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn || in.kind == Kind::kStop;
-    if (saves_stack_pointer(i))
+    in->offset = static_cast<std::uint32_t>(at);
+    if (in->saves_stack_pointer)
       part.stack_pointers_saved.push_back({frame, part.instructions.size() - part.first.back()});
-    part.instructions.push_back(in);
-    at += i.length;
+    part.instructions.push_back(*in);
+    at += in->size;
   }
 }
 
@@ -305,22 +198,14 @@ std::optional<bool> Code::leads_into(std::size_t frame, std::uint64_t table) con
 }
 
 std::size_t Code::padding(std::uint64_t address, std::size_t limit) const {
-  static const ZydisDecoder kDecoder = [] {
-    ZydisDecoder decoder;
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return decoder;
-  }();
+  Decoder& decoder = Decoder::of_thread();
   std::size_t size = 0;
   while (size < limit) {
     const std::uint64_t at = address + size;
     if (is_target(at)) break;
-    const auto bytes = image_->from(at);
-    ZydisDecodedInstruction i;
-    if (bytes.empty() ||
-        ZYAN_FAILED(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data(), bytes.size(), &i)) ||
-        kind_of(i) != Kind::kPadding || has_target(at, at + i.length))
-      break;
-    size += i.length;
+    const auto i = decoder.decode(image_->from(at), at);
+    if (!i || i->kind != Kind::kPadding || has_target(at, at + i->size)) break;
+    size += i->size;
   }
   return std::min(size, limit);
 }

@@ -1,7 +1,7 @@
 // A module's code, instruction by instruction, and every place in it that something may jump or return to.
 //
-// Instructions are those of the frames (frames.h), decoded one after the other by Zydis. Places that control may come
-// to are gathered generously: one that is none costs a patch, one that is missed would break a program.
+// Instructions are those of the frames (frames.h), decoded one after the other. Places that control may come to are
+// gathered generously: one that is none costs a patch, one that is missed would break a program.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -13,44 +13,12 @@
 #include "base/pages.h"
 #include "patch/elf_image.h"
 #include "patch/frames.h"
+#include "patch/instruction.h"
 
 namespace karst::patch {
 
 inline constexpr std::uint64_t kJumpSize = 5;       ///< bytes of jmp rel32
 inline constexpr std::uint64_t kShortJumpSize = 2;  ///< bytes of jmp rel8
-
-enum class Kind : std::uint8_t {
-  kPlain,         ///< may be executed anywhere
-  kRelative,      ///< names an address by its distance from itself (rip): that must be written anew
-  kJump,          ///< to one address
-  kJumpIf,        ///< to one address or to what follows
-  kShortJumpIf,   ///< has no form that reaches farther (jrcxz, loop)
-  kJumpAnywhere,  ///< to an address in a register or in memory
-  kCall,          ///< of one address
-  kCallAnywhere,  ///< of an address in a register or in memory
-  kReturn,
-  kPadding,  ///< NOP, int3
-  kStop,     ///< what follows is not reached from here: ud2, hlt
-  kFixed,    ///< must stay where it is
-};
-
-/// Small, as a large program has ten millions.
-struct Instruction {
-  std::uint64_t target = 0;    ///< of a jump, a call or kRelative: the address that it names
-  std::uint32_t offset = 0;    ///< from its frame's beginning
-  std::uint8_t size : 4 = 0;   ///< bytes, 15 at most
-  std::uint8_t field : 4 = 0;  ///< where in the instruction the distance stands; 0: it has none
-  Kind kind : 4 = Kind::kPlain;
-  bool may_fault : 1 = false;  ///< reads or writes memory other than the stack and the module, or divides
-  bool by_frame : 1 = false;   ///< reads or writes memory by rbp: the stack, if that is a frame pointer
-  bool ends_flow : 1 = false;  ///< what follows is reached by jumps alone
-};
-static_assert(sizeof(Instruction) == 16);
-
-inline bool is_jump(const Instruction& i) {
-  return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
-}
-inline bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
 
 /// A set of addresses of code.
 class AddressSet {
