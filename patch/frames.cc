@@ -37,6 +37,12 @@ class Encoded {
     }
     return fail();
   }
+  void pass(std::uint64_t size) {
+    if (rest_.size() < size)
+      fail();
+    else
+      skip(size);
+  }
   /// A value of DW_EH_PE encoding. Null pointers stay null.
   std::uint64_t pointer(std::uint8_t encoding) {
     if (encoding == DW_EH_PE_omit) return 0;
@@ -105,6 +111,7 @@ struct Encodings {
   bool is_signal = false;
   std::uint8_t code = DW_EH_PE_absptr;
   std::uint8_t language = DW_EH_PE_omit;
+  std::uint32_t number = 0;
 };
 
 Encodings encodings_of(const Dwarf_CIE& cie, const ElfImage& image, const std::byte* base, std::uint64_t address) {
@@ -127,6 +134,13 @@ Encodings encodings_of(const Dwarf_CIE& cie, const ElfImage& image, const std::b
   }
   e.known = !in.failed();
   return e;
+}
+
+/// Of a frame's own instructions the first goes on to a later place: at its beginning those common to many hold.
+bool begins_by_common_rules(Encoded instructions) {
+  constexpr unsigned kPlace = 0x3f;
+  const unsigned first = instructions.byte();
+  return !instructions.failed() && (first & ~kPlace) == DW_CFA_advance_loc && (first & kPlace) != 0;
 }
 
 }  // namespace
@@ -159,7 +173,9 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
   Dwarf_Off next = 0;
   for (Dwarf_Off at = 0; dwarf_next_cfi(ident, &data, true, at, &next, &entry) == 0; at = next) {
     if (dwarf_cfi_cie_p(&entry)) {
-      encodings[at] = encodings_of(entry.cie, image, bytes.data(), *address);
+      Encodings& e = encodings[at];
+      e = encodings_of(entry.cie, image, bytes.data(), *address);
+      e.number = static_cast<std::uint32_t>(encodings.size());
       continue;
     }
     const auto found = encodings.find(entry.fde.CIE_pointer);
@@ -173,7 +189,10 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
     const std::uint64_t length = in.pointer(e.code & 0x0f);
     frame.code.end = frame.code.begin + length;
     if (e.has_sizes) {
-      in.uleb();
+      const std::uint64_t data_size = in.uleb();
+      Encoded behind = in;
+      behind.pass(data_size);
+      if (begins_by_common_rules(behind)) frame.first_rules = e.number;
       if (e.language != DW_EH_PE_omit) frame.language_data = in.pointer(e.language);
     }
     frame.is_damaged = in.failed();
@@ -187,6 +206,13 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
     if (frames.all_[i].code.begin < frames.all_[i - 1].code.end)
       return Error{"the table of its functions' frames (.eh_frame) is damaged"};
   if (frames.all_.empty()) return none;
+  frames.first_depths_.resize(encodings.size());
+  std::vector<bool> is_known(encodings.size());
+  for (const Frame& frame : frames.all_) {
+    if (frame.first_rules == 0 || is_known[frame.first_rules - 1]) continue;
+    is_known[frame.first_rules - 1] = true;
+    frames.first_depths_[frame.first_rules - 1] = frames.depth(frame.code.begin);
+  }
   frames.make_index();
   return frames;
 }
@@ -236,6 +262,11 @@ std::optional<std::int64_t> Frames::depth(std::uint64_t address) const {
     if (ops[0].atom == DW_OP_bregx && ops[0].number == kStackPointer) depth = static_cast<std::int64_t>(ops[0].number2);
   }
   return depth;
+}
+
+std::optional<std::int64_t> Frames::depth_at_begin(std::size_t f) const {
+  const Frame& frame = all_[f];
+  return frame.first_rules != 0 ? first_depths_[frame.first_rules - 1] : depth(frame.code.begin);
 }
 
 bool Frames::has_frame_pointer(std::uint64_t address) const {

@@ -22,6 +22,8 @@ struct Frame {
   Range code;
   std::uint64_t language_data = 0;  ///< of exceptions: its address; 0: none
   bool is_damaged = false;          ///< language data in an encoding that is not known here
+  /// Its rules at its beginning are those that it shares with others: 1 + their number; 0: it has its own.
+  std::uint32_t first_rules = 0;
 };
 
 class Frames {
@@ -37,6 +39,8 @@ class Frames {
   /// Bytes from the stack pointer to the end of the frame when `address` is about to be executed: 8 where a return
   /// address is on top, as at a function's beginning. None: the table goes by another register, or does not say.
   std::optional<std::int64_t> depth(std::uint64_t address) const;
+  /// The same where the frame begins, for less: most begin alike.
+  std::optional<std::int64_t> depth_at_begin(std::size_t f) const;
   /// rbp has the function's own frame when `address` is about to be executed: the end of the frame is found by it.
   bool has_frame_pointer(std::uint64_t address) const;
   /// How the caller's registers are found when `address` is about to be executed, for who unwinds. Null: no frame has
@@ -55,6 +59,7 @@ class Frames {
   };
   const ElfImage* image_ = nullptr;
   std::vector<Frame> all_;
+  std::vector<std::optional<std::int64_t>> first_depths_;  // by the number of shared rules
   std::vector<std::uint32_t> index_;  // by piece of code: the first frame that ends behind its beginning
   // A module without sections has its table by its program headers: libdw's to free. With sections, too.
   std::unique_ptr<Elf, End> elf_;

@@ -30,15 +30,21 @@ bool Joined::looks_as_linkage(std::size_t f) const {
   return leaves;
 }
 
-/// Frames that jump into each other are one function.
 Joined::Joined(const Frames& frames, const Code& code, const Flow& flow) : frames_(frames), code_(code), flow_(flow) {
+  const std::size_t count = frames_.all().size();
+  begins_called_.resize(count);
+  is_linkage_.resize(count);
+  for (std::size_t f = 0; f < count; ++f) begins_called_[f] = frames_.depth_at_begin(f) == kCalledDepth;
+  for (std::size_t f = 0; f < count; ++f) is_linkage_[f] = looks_as_linkage(f);
+  join();
+  gather_functions();
+}
+
+/// Frames that jump into each other are one function.
+void Joined::join() {
   const std::size_t count = frames_.all().size();
   parent_.resize(count);
   std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  begins_called_.resize(count);
-  is_linkage_.resize(count);
-  for (std::size_t f = 0; f < count; ++f) is_linkage_[f] = looks_as_linkage(f);
-  for (std::size_t f = 0; f < count; ++f) begins_called_[f] = frames_.depth(frame(f).code.begin) == kCalledDepth;
   for (std::size_t f = 0; f < count; ++f) {
     for (const Instruction& i : code_.of(f)) {
       if (!is_jump(i) || frame(f).code.contains(i.target)) continue;
@@ -52,25 +58,48 @@ Joined::Joined(const Frames& frames, const Code& code, const Flow& flow) : frame
       parent_[root(f)] = root(*to);
     }
   }
-  std::map<std::size_t, std::vector<std::size_t>> members;
-  for (std::size_t f = 0; f < count; ++f) members[root(f)].push_back(f);
-  for (auto& [top, all] : members) {
-    std::size_t owner = all.front();
-    std::size_t candidates = 0;
-    for (const std::size_t f : all) {
-      if (!begins_called_[f] || (all.size() > 1 && !code_.is_entered(frame(f).code.begin))) continue;
-      if (candidates++ == 0) owner = f;
-    }
-    is_shared_[owner] = candidates > 1 || (all.size() > 1 && candidates == 0);
-    for (const std::size_t f : all) parent_[f] = owner;
-    std::erase(all, owner);
-    groups_.emplace(owner, std::move(all));
-  }
 }
 
-std::vector<std::size_t> Joined::function_of(std::size_t f) const {
-  std::vector<std::size_t> all = {parent_[f]};
-  const std::vector<std::size_t>& parts = groups_.at(parent_[f]);
+void Joined::gather_functions() {
+  const std::size_t count = frames_.all().size();
+  constexpr std::size_t kNone = ~std::size_t{0};
+  std::vector<std::vector<std::size_t>> joined;  // frames, where there are several
+  std::vector<std::size_t> joined_at(count, kNone);
+  for (std::size_t f = 0; f < count; ++f)
+    if (const std::size_t top = root(f); top != f && joined_at[top] == kNone) {
+      joined_at[top] = joined.size();
+      joined.emplace_back();
+    }
+  for (std::size_t f = 0; f < count; ++f) {
+    if (const std::size_t at = joined_at[root(f)]; at != kNone)
+      joined[at].push_back(f);
+    else
+      functions_.push_back({f, {}, false});
+  }
+  for (std::vector<std::size_t>& all : joined) {
+    Function function{all.front(), {}, false};
+    std::size_t candidates = 0;
+    for (const std::size_t f : all) {
+      if (!begins_called_[f] || !code_.is_entered(frame(f).code.begin)) continue;
+      if (candidates++ == 0) function.owner = f;
+    }
+    function.is_shared = candidates != 1;
+    std::erase(all, function.owner);
+    function.parts = std::move(all);
+    functions_.push_back(std::move(function));
+  }
+  std::sort(functions_.begin(), functions_.end(),
+            [](const Function& a, const Function& b) { return a.owner < b.owner; });
+  function_of_.resize(count);
+  for (std::size_t n = 0; n < functions_.size(); ++n) {
+    function_of_[functions_[n].owner] = n;
+    for (const std::size_t f : functions_[n].parts) function_of_[f] = n;
+  }
+  parent_.clear();
+}
+
+std::vector<std::size_t> Joined::Function::all() const {
+  std::vector<std::size_t> all = {owner};
   all.insert(all.end(), parts.begin(), parts.end());
   return all;
 }
@@ -83,21 +112,34 @@ bool Joined::is_reached_by(std::size_t f, std::size_t part) const {
   });
 }
 
-LeftOut Joined::unsound(const std::vector<std::size_t>& all) const {
-  for (const std::size_t f : all) {
-    if (code_.of(f).empty()) return LeftOut::kUnknownCode;
-    if (!frames_.landing_pads(frame(f))) return LeftOut::kUnknownCleanups;
-    if (code_.is_called_inside(f)) return LeftOut::kSharedCode;
+Joined::Looked Joined::look(const std::vector<std::size_t>& all) const {
+  Looked looked;
+  bool is_whole = true;  // every jump within the function goes to the beginning of an instruction
+  for (std::size_t part = 0; part < all.size(); ++part) {
+    const std::size_t f = all[part];
+    const auto instructions = code_.of(f);
+    if (looked.unsound == LeftOut::kNot) {
+      if (instructions.empty())
+        looked.unsound = LeftOut::kUnknownCode;
+      else if (!frames_.landing_pads(frame(f)))
+        looked.unsound = LeftOut::kUnknownCleanups;
+      else if (code_.is_called_inside(f))
+        looked.unsound = LeftOut::kSharedCode;
+    }
+    for (std::size_t n = 0; n < instructions.size(); ++n) {
+      const Instruction& i = instructions[n];
+      looked.instructions += i.kind != Kind::kPadding;
+      const bool jumps = is_jump(i);
+      if (!jumps && i.kind != Kind::kReturn && i.kind != Kind::kJumpAnywhere) continue;
+      looked.turns.push_back({static_cast<std::uint32_t>(part), static_cast<std::uint32_t>(n)});
+      if (!jumps || !is_inside(i.target, all)) continue;
+      is_whole = is_whole && !code_.is_within_instruction(i.target);
+      looked.loops = looked.loops || (frame(f).code.contains(i.target) && i.target <= flow_.address(f, i));
+    }
   }
-  return is_whole(all) ? LeftOut::kNot : LeftOut::kUnknownCode;
-}
-
-/// Every jump within the function goes to the beginning of an instruction.
-bool Joined::is_whole(const std::vector<std::size_t>& all) const {
-  for (const std::size_t f : all)
-    for (const Instruction& i : code_.of(f))
-      if (is_jump(i) && is_inside(i.target, all) && code_.is_within_instruction(i.target)) return false;
-  return true;
+  if (looked.instructions != 0) looked.instructions -= static_cast<std::uint32_t>(flow_.first_of(all.front()));
+  if (looked.unsound == LeftOut::kNot && !is_whole) looked.unsound = LeftOut::kUnknownCode;
+  return looked;
 }
 
 bool Joined::is_inside(std::uint64_t target, const std::vector<std::size_t>& all) const {

@@ -148,7 +148,7 @@ class Search {
   bool is_landing(std::uint64_t lands) const {
     const auto f = frames_.find(lands);
     if (!f) return false;
-    const std::vector<std::size_t> all = joined_.function_of(f_);
+    const std::vector<std::size_t> all = joined_.function_of(f_).all();
     if (std::find(all.begin(), all.end(), *f) == all.end()) return false;
     const Range own = frames_.all()[*f].code;
     const auto instructions = code_.of(*f);

@@ -44,10 +44,18 @@ class Finder {
     if (!options_.named || !options_.named->empty())
       for (const Landing& landing : landings_in(frames_, code_, joined_)) add_landing(probes, landing, found.landings);
     auto& functions = found.functions;
-    const auto look_at_all = [&] {
-      for (const auto& [owner, parts] : joined_.functions()) functions.push_back(look_at(owner, parts));
+    const auto& all = joined_.functions();
+    std::vector<Joined::Looked> looked(all.size());
+    const auto look_from = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t n = begin; n < end; ++n)
+        if (may_be_patched(all[n])) looked[n] = joined_.look(all[n].all());
     };
-    symbols::side_by_side(look_at_all, [&] { room_.gather_padding(); });
+    symbols::side_by_side([&] { look_from(0, all.size() / 2); }, [&] { look_from(all.size() / 2, all.size()); });
+    functions.reserve(all.size());
+    const auto place_all = [&] {
+      for (std::size_t n = 0; n < all.size(); ++n) functions.push_back(place(all[n], looked[n]));
+    };
+    symbols::side_by_side(place_all, [&] { room_.gather_padding(); });
     room_.settle_short_jumps(found);
     std::sort(functions.begin(), functions.end(),
               [](const Function& a, const Function& b) { return a.code.begin < b.code.begin; });
@@ -75,9 +83,15 @@ class Finder {
       std::move(all.begin(), all.end(), std::back_inserter(into));
   }
 
-  Function look_at(std::size_t owner, const std::vector<std::size_t>& parts) {
+  /// As far as it can be seen without its instructions.
+  bool may_be_patched(const Joined::Function& f) const {
+    return is_wanted(frame(f.owner).code.begin) && joined_.begins_called(f.owner) && !joined_.is_linkage(f.owner) &&
+           !code_.is_start(frame(f.owner).code.begin);
+  }
+
+  Function place(const Joined::Function& joined, const Joined::Looked& looked) {
     Function function;
-    function.code = frame(owner).code;
+    function.code = frame(joined.owner).code;
     if (has_detour_.contains(function.code.begin)) {
       function.left_out = LeftOut::kNoRoomAtEntry;
       return function;
@@ -86,43 +100,36 @@ class Finder {
       function.left_out = LeftOut::kNotNamed;
       return function;
     }
-    std::vector<std::size_t> all = {owner};
-    all.insert(all.end(), parts.begin(), parts.end());
-    for (const std::size_t part : parts) function.parts.push_back(frame(part).code.begin);
-    function.left_out = reason(function, owner, all);
+    for (const std::size_t part : joined.parts) function.parts.push_back(frame(part).code.begin);
+    function.left_out = may_be_patched(joined) ? reason(function, joined, looked) : LeftOut::kUnusualFrame;
     if (function.left_out != LeftOut::kNot) function.stubs.clear();
     return function;
   }
 
-  LeftOut reason(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
-    if (!joined_.begins_called(owner) || joined_.is_linkage(owner) || code_.is_start(function.code.begin))
-      return LeftOut::kUnusualFrame;
-    if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot) return why;
-    if (joined_.is_shared(owner)) return LeftOut::kSharedCode;
-    count(function, all);
+  LeftOut reason(Function& function, const Joined::Function& joined, const Joined::Looked& looked) {
+    if (looked.unsound != LeftOut::kNot) return looked.unsound;
+    if (joined.is_shared) return LeftOut::kSharedCode;
+    function.instructions = looked.instructions;
+    function.loops = looked.loops;
     const bool small = !options_.named && function.instructions < options_.min_instructions && !function.loops;
     if (small && !needs_arguments(function.code.begin)) return LeftOut::kSmall;
-    if (const LeftOut why = add_entry(function, owner, all); why != LeftOut::kNot) return why;
-    for (const std::size_t f : all)
-      if (const LeftOut why = add_exits(function, f, all); why != LeftOut::kNot) return why;
-    return LeftOut::kNot;
+    const Whole whole{joined.owner, joined.all(), looked.turns};
+    if (const LeftOut why = add_entry(function, whole); why != LeftOut::kNot) return why;
+    return add_exits(function, whole);
   }
 
-  void count(Function& function, const std::vector<std::size_t>& all) const {
-    for (const std::size_t f : all) {
-      for (const Instruction& i : code_.of(f)) {
-        function.instructions += i.kind != Kind::kPadding;
-        function.loops =
-            function.loops || (is_jump(i) && frame(f).code.contains(i.target) && i.target <= address(f, i));
-      }
-    }
-  }
+  /// A function's frames, and its jumps and returns.
+  struct Whole {
+    std::size_t owner;
+    std::vector<std::size_t> all;
+    const std::vector<Joined::Looked::Turn>& turns;
+  };
 
-  LeftOut add_entry(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
-    const LeftOut why = add_entry_at(function, owner, all, flow_.first_of(owner));
+  LeftOut add_entry(Function& function, const Whole& whole) {
+    const LeftOut why = add_entry_at(function, whole, flow_.first_of(whole.owner));
     if (why != LeftOut::kFixedEntry && why != LeftOut::kNoRoomAtEntry) return why;
-    if (add_later_entry(function, owner, all, Flow::BeforeEntry::kAsCalled)) return LeftOut::kNot;
-    if (needs_arguments(function.code.begin) || !add_later_entry(function, owner, all, Flow::BeforeEntry::kChanged))
+    if (add_later_entry(function, whole, Flow::BeforeEntry::kAsCalled)) return LeftOut::kNot;
+    if (needs_arguments(function.code.begin) || !add_later_entry(function, whole, Flow::BeforeEntry::kChanged))
       return why;
     function.is_late = true;
     return LeftOut::kNot;
@@ -130,8 +137,8 @@ class Finder {
 
   /// Many functions begin by reading their first argument, which may fault: that stays where it is, and the call is
   /// recorded behind it.
-  bool add_later_entry(Function& function, std::size_t owner, const std::vector<std::size_t>& all,
-                       Flow::BeforeEntry most) {
+  bool add_later_entry(Function& function, const Whole& whole, Flow::BeforeEntry most) {
+    const std::size_t owner = whole.owner;
     const auto instructions = code_.of(owner);
     std::size_t first = flow_.first_of(owner);
     for (std::size_t n = 0; n < kMostBeforeEntry && first + 1 < instructions.size(); ++n, ++first) {
@@ -139,21 +146,24 @@ class Finder {
       if (before == Flow::BeforeEntry::kNever || before > most ||
           code_.is_target(address(owner, instructions[first + 1])))
         return false;
-      if (add_entry_at(function, owner, all, first + 1) == LeftOut::kNot) return true;
+      if (add_entry_at(function, whole, first + 1) == LeftOut::kNot) return true;
     }
     return false;
   }
 
   static constexpr std::size_t kMostBeforeEntry = 4;  // instructions
 
-  LeftOut add_entry_at(Function& function, std::size_t owner, const std::vector<std::size_t>& all, std::size_t first) {
+  LeftOut add_entry_at(Function& function, const Whole& whole, std::size_t first) {
+    const std::size_t owner = whole.owner;
     const auto instructions = code_.of(owner);
     const std::uint64_t begin = function.code.begin;
     const std::uint64_t at = begin + instructions[first].offset;
-    if (frames_.depth(at) != kCalledDepth) return LeftOut::kUnusualFrame;
-    for (const std::size_t f : all)
-      for (const Instruction& i : code_.of(f))
-        if (is_jump(i) && (i.target == at || i.target == begin)) return LeftOut::kLoopsToEntry;
+    if ((at == begin ? frames_.depth_at_begin(owner) : frames_.depth(at)) != kCalledDepth)
+      return LeftOut::kUnusualFrame;
+    for (const auto& turn : whole.turns) {
+      const Instruction& i = code_.of(whole.all[turn.part])[turn.number];
+      if (is_jump(i) && (i.target == at || i.target == begin)) return LeftOut::kLoopsToEntry;
+    }
     Stub stub;
     stub.what = Stub::What::kEntry;
     stub.from = begin;
@@ -162,7 +172,7 @@ class Finder {
       const Instruction& i = instructions[n];
       if (size != 0 && code_.is_target(at + size)) break;
       if (code_.has_target(at + size + 1, at + size + i.size)) return LeftOut::kNoRoomAtEntry;
-      const bool is_jump_out = is_jump(i) && !joined_.is_inside(i.target, all);
+      const bool is_jump_out = is_jump(i) && !joined_.is_inside(i.target, whole.all);
       stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
       if (stub.leaves && frames_.depth(at + size) != kCalledDepth) return LeftOut::kSharedCode;
       if (!stub.leaves && (is_jump_out || !flow_.may_move(owner, i))) {
@@ -205,27 +215,34 @@ class Finder {
     return LeftOut::kNot;
   }
 
-  LeftOut add_exits(Function& function, std::size_t f, const std::vector<std::size_t>& all) {
-    const auto instructions = code_.of(f);
-    for (std::size_t n = 0; n < instructions.size(); ++n) {
-      const Instruction& i = instructions[n];
-      const std::uint64_t at = address(f, i);
-      if (at >= function.stubs[0].jump.at && at < function.stubs[0].to) continue;  // the entry's stub has it
-      if (i.kind == Kind::kReturn) {
-        if (!add_exit(function, f, n, Stub::What::kReturn)) return LeftOut::kNoRoomAtExit;
-      } else if (i.kind == Kind::kJumpAnywhere) {
-        const auto leaves = flow_.leaves_by(f, n);
-        if (!leaves) return LeftOut::kUnknownJump;
-        if (*leaves && !add_exit(function, f, n, Stub::What::kTail)) return LeftOut::kNoRoomAtExit;
-      } else if (is_jump(i) && !joined_.is_inside(i.target, all)) {
-        if (frames_.depth(at) != kCalledDepth) return LeftOut::kSharedCode;
-        if (!add_jump_out(function, f, n)) return LeftOut::kNoRoomAtExit;
-      }
+  LeftOut add_exits(Function& function, const Whole& whole) {
+    auto turn = whole.turns.begin();
+    for (std::size_t part = 0; part < whole.all.size(); ++part) {
+      for (; turn != whole.turns.end() && turn->part == part; ++turn)
+        if (const LeftOut why = add_exit_at(function, whole, part, turn->number); why != LeftOut::kNot) return why;
+      // Flow that runs over the end comes to another function without a jump.
+      const Instruction& last = code_.of(whole.all[part]).back();
+      if (!last.ends_flow && last.kind != Kind::kPadding && !is_call(last)) return LeftOut::kSharedCode;
     }
-    // Flow that runs over the end comes to another function without a jump.
-    const Instruction& last = instructions.back();
-    const bool ends = last.ends_flow || last.kind == Kind::kPadding || is_call(last);
-    return ends ? LeftOut::kNot : LeftOut::kSharedCode;
+    return LeftOut::kNot;
+  }
+
+  /// If the jump or return leaves the function, and the entry's stub does not have it.
+  LeftOut add_exit_at(Function& function, const Whole& whole, std::size_t part, std::size_t n) {
+    const std::size_t f = whole.all[part];
+    const Instruction& i = code_.of(f)[n];
+    const std::uint64_t at = address(f, i);
+    if (at >= function.stubs[0].jump.at && at < function.stubs[0].to) return LeftOut::kNot;
+    if (i.kind == Kind::kReturn)
+      return add_exit(function, f, n, Stub::What::kReturn) ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
+    if (i.kind == Kind::kJumpAnywhere) {
+      const auto leaves = flow_.leaves_by(f, n);
+      if (!leaves) return LeftOut::kUnknownJump;
+      return !*leaves || add_exit(function, f, n, Stub::What::kTail) ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
+    }
+    if (joined_.is_inside(i.target, whole.all)) return LeftOut::kNot;
+    if (frames_.depth(at) != kCalledDepth) return LeftOut::kSharedCode;
+    return add_jump_out(function, f, n) ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
   }
 
   /// An exit by the instruction itself, with those before it and padding behind it as far as they are needed.
@@ -304,17 +321,19 @@ class Finder {
       detour.left_out = LeftOut::kNoFrame;
       return detour;
     }
-    const std::vector<std::size_t> all = joined_.function_of(*f);
+    const Joined::Function& joined = joined_.function_of(*f);
+    const std::vector<std::size_t> all = joined.all();
+    const Joined::Looked looked = joined_.look(all);
     Function function;
     function.code = frame(*f).code;
-    if (!joined_.is_owner(*f) || !joined_.begins_called(*f) || joined_.is_linkage(*f) || code_.is_start(at))
+    if (joined.owner != *f || !joined_.begins_called(*f) || joined_.is_linkage(*f) || code_.is_start(at))
       detour.left_out = LeftOut::kUnusualFrame;
-    else if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot)
-      detour.left_out = why;
-    else if (joined_.is_shared(*f))
+    else if (looked.unsound != LeftOut::kNot)
+      detour.left_out = looked.unsound;
+    else if (joined.is_shared)
       detour.left_out = LeftOut::kSharedCode;
     else
-      detour.left_out = add_entry_at(function, *f, all, flow_.first_of(*f));
+      detour.left_out = add_entry_at(function, {*f, all, looked.turns}, flow_.first_of(*f));
     if (detour.left_out != LeftOut::kNot) return detour;
     detour.stub = std::move(function.stubs.front());
     // A call's way leads by a stub that has its return address on the stack already.

@@ -30,11 +30,14 @@ Probe ProbePlaces::look_before(std::span<const std::uint64_t> instructions, form
 ProbePlaces::Found ProbePlaces::find(std::uint64_t address) const {
   const auto f = frames_.find(address);
   if (!f) return {LeftOut::kNoFrame};
-  const std::vector<std::size_t> all = joined_.function_of(*f);
-  if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot) return {why};
-  for (const std::size_t part : all)
-    for (std::size_t n = 0; n < code_.of(part).size(); ++n)
-      if (code_.of(part)[n].kind == Kind::kJumpAnywhere && !flow_.leaves_by(part, n)) return {LeftOut::kUnknownJump};
+  const std::vector<std::size_t> all = joined_.function_of(*f).all();
+  const Joined::Looked looked = joined_.look(all);
+  if (looked.unsound != LeftOut::kNot) return {looked.unsound};
+  for (const auto& turn : looked.turns) {
+    const std::size_t part = all[turn.part];
+    if (code_.of(part)[turn.number].kind == Kind::kJumpAnywhere && !flow_.leaves_by(part, turn.number))
+      return {LeftOut::kUnknownJump};
+  }
   const auto instructions = code_.of(*f);
   const auto at = std::find_if(instructions.begin(), instructions.end(),
                                [&](const Instruction& i) { return flow_.address(*f, i) == address; });
