@@ -73,13 +73,6 @@ void Code::decode_part(Part& part) const {
   part.instructions.reserve(bytes / kFewBytes);
   for (std::size_t i = part.begin; i < part.end; ++i) decode_frame(part, i);
   part.first.push_back(part.instructions.size());
-  for (std::size_t i = part.begin; i < part.end; ++i) {
-    const std::uint64_t begin = frames_->all()[i].code.begin;
-    for (std::size_t n = part.first[i - part.begin]; n < part.first[i - part.begin + 1]; ++n) {
-      const Instruction& in = part.instructions[n];
-      part.within.add(begin + in.offset + 1, begin + in.offset + in.size);
-    }
-  }
 }
 
 void Code::decode_frame(Part& part, std::size_t frame) const {
@@ -101,6 +94,10 @@ void Code::decode_frame(Part& part, std::size_t frame) const {
       part.stack_pointers_saved.push_back({frame, part.instructions.size() - part.first.back()});
     part.instructions.push_back(*in);
     at += in->size;
+  }
+  for (std::size_t n = part.first.back(); n < part.instructions.size(); ++n) {
+    const Instruction& in = part.instructions[n];
+    part.within.add(range.begin + in.offset + 1, range.begin + in.offset + in.size);
   }
 }
 

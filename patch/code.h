@@ -25,7 +25,10 @@ class AddressSet {
  public:
   AddressSet() = default;
   AddressSet(std::uint64_t low, std::uint64_t size) : low_(low), size_(size), words_((size + kBits - 1) / kBits) {}
-  void add(std::uint64_t address) { add(address, address + 1); }
+  void add(std::uint64_t address) {
+    const std::uint64_t n = address - low_;
+    if (n < size_) words_[n / kBits] |= std::uint64_t{1} << n % kBits;
+  }
   /// [begin, end), as far as it lies in the code.
   void add(std::uint64_t begin, std::uint64_t end) {
     for_words(begin, end, [this](std::size_t word, std::uint64_t bits) {

@@ -21,6 +21,7 @@ class Encoded {
 
   bool failed() const { return failed_; }
   std::uint64_t address() const { return address_; }
+  std::span<const std::byte> rest() const { return rest_; }
 
   std::uint8_t byte() {
     if (rest_.empty()) return fail();
@@ -36,12 +37,6 @@ class Encoded {
       if ((b & 0x80) == 0) return failed_ ? 0 : value;
     }
     return fail();
-  }
-  void pass(std::uint64_t size) {
-    if (rest_.size() < size)
-      fail();
-    else
-      skip(size);
   }
   /// A value of DW_EH_PE encoding. Null pointers stay null.
   std::uint64_t pointer(std::uint8_t encoding) {
@@ -136,11 +131,14 @@ Encodings encodings_of(const Dwarf_CIE& cie, const ElfImage& image, const std::b
   return e;
 }
 
-/// Of a frame's own instructions the first goes on to a later place: at its beginning those common to many hold.
-bool begins_by_common_rules(Encoded instructions) {
-  constexpr unsigned kPlace = 0x3f;
-  const unsigned first = instructions.byte();
-  return !instructions.failed() && (first & ~kPlace) == DW_CFA_advance_loc && (first & kPlace) != 0;
+/// A frame's own instructions say nothing, or the first goes on to a later place: at its beginning the rules common to
+/// many hold.
+bool begins_by_common_rules(std::span<const std::byte> instructions) {
+  constexpr std::byte kPlace{0x3f};
+  const auto first =
+      std::find_if(instructions.begin(), instructions.end(), [](std::byte b) { return b != std::byte{DW_CFA_nop}; });
+  return first == instructions.end() ||
+         ((*first & ~kPlace) == std::byte{DW_CFA_advance_loc} && (*first & kPlace) != std::byte{0});
 }
 
 }  // namespace
@@ -190,9 +188,8 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
     frame.code.end = frame.code.begin + length;
     if (e.has_sizes) {
       const std::uint64_t data_size = in.uleb();
-      Encoded behind = in;
-      behind.pass(data_size);
-      if (begins_by_common_rules(behind)) frame.first_rules = e.number;
+      if (data_size <= in.rest().size() && begins_by_common_rules(in.rest().subspan(data_size)))
+        frame.first_rules = e.number;
       if (e.language != DW_EH_PE_omit) frame.language_data = in.pointer(e.language);
     }
     frame.is_damaged = in.failed();

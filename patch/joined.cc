@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "symbols/sandbox_helper.h"
+
 namespace karst::patch {
 
 std::size_t Joined::root(std::size_t f) {
@@ -34,8 +36,13 @@ Joined::Joined(const Frames& frames, const Code& code, const Flow& flow) : frame
   const std::size_t count = frames_.all().size();
   begins_called_.resize(count);
   is_linkage_.resize(count);
-  for (std::size_t f = 0; f < count; ++f) begins_called_[f] = frames_.depth_at_begin(f) == kCalledDepth;
-  for (std::size_t f = 0; f < count; ++f) is_linkage_[f] = looks_as_linkage(f);
+  symbols::side_by_side(
+      [&] {
+        for (std::size_t f = 0; f < count; ++f) begins_called_[f] = frames_.depth_at_begin(f) == kCalledDepth;
+      },
+      [&] {
+        for (std::size_t f = 0; f < count; ++f) is_linkage_[f] = looks_as_linkage(f);
+      });
   join();
   gather_functions();
 }
