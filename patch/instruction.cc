@@ -133,10 +133,6 @@ std::uint64_t target_of(std::span<const std::byte> bytes, std::uint64_t address,
 
 }  // namespace
 
-Decoder::Decoder(std::size_t most_nodes) : most_nodes_(most_nodes) {
-  if (most_nodes_ != 0) nodes_.emplace_back();
-}
-
 Decoder& Decoder::of_thread() {
   static thread_local Decoder decoder;
   return decoder;
@@ -157,6 +153,10 @@ const Decoder::Shape* Decoder::find(std::span<const std::byte> bytes) const {
 
 void Decoder::keep(std::span<const std::byte> bytes, const Shape& shape) {
   if (nodes_.size() + bytes.size() > most_nodes_) return;
+  if (nodes_.empty()) {
+    nodes_.reserve(most_nodes_);  // what is not used costs no memory
+    nodes_.emplace_back();
+  }
   std::uint32_t at = 0;
   for (const std::byte byte : bytes.first(bytes.size() - 1)) {
     const auto n = static_cast<std::uint8_t>(byte);

@@ -51,7 +51,7 @@ class Decoder {
   /// Nodes of the tree, of 1 KiB each. Beyond them all is decoded by Zydis, so hostile code cannot ask for memory.
   static constexpr std::size_t kMostNodes = std::size_t{1} << 14;
 
-  explicit Decoder(std::size_t most_nodes = kMostNodes);
+  explicit Decoder(std::size_t most_nodes = kMostNodes) : most_nodes_(most_nodes) {}
 
   /// The instruction that begins at `address`, with offset 0. None: the bytes are none, or too few of one.
   std::optional<Instruction> decode(std::span<const std::byte> bytes, std::uint64_t address);
