@@ -158,9 +158,10 @@ void adjust_for_many(std::vector<double>& chances) {
   }
 }
 
-double mean_test(std::span<const double> first, std::span<const double> second, double usual, double freedom) {
+double mean_test(std::span<const double> first, std::span<const double> second, double usual, double freedom,
+                 double unknown) {
   double squares = usual * freedom;
-  const double difference = mean(first) - mean(second);
+  const double difference = std::max(std::abs(mean(first) - mean(second)) - unknown, 0.0);
   for (const std::span<const double> values : {first, second}) squares += squares_of(values);
   freedom += static_cast<double>(first.size() + second.size()) - 2;
   const double variance =
@@ -182,6 +183,7 @@ void add_calls(const Measured& from, const FunctionReport& f, FunctionDiff& diff
   side.complete += f.calls - f.open_calls;
   side.total_ns += f.total_ns;
   side.self_ns += f.self_ns;
+  side.total_cost_ns += f.total_cost_ns;
   std::vector<std::uint64_t> durations = from.builder.durations_of(f.number);
   for (std::uint64_t& duration : durations) duration = from.trace.clock().to_ns(duration);
   if (run.durations.empty())
@@ -218,15 +220,22 @@ double variance_within(const std::vector<std::uint64_t>& durations) {
 double runs_test(const Both& both, const std::vector<double> (&middles)[2], bool one_run) {
   double usual = 0;
   const double a = mean(middles[0]), b = mean(middles[1]);
+  const DiffSide(&sides)[2] = both.diff.side;
   for (int at = 0; at < 2; ++at) {
     double within = 0;
     for (const Run& run : both.runs[at]) within += run.within;
     usual += within / static_cast<double>(middles[at].size()) / 2;
-    if (!one_run) usual += (kRunsDiffer * kRunsDiffer + std::pow(kRunsDifferNs / std::exp(at == 0 ? a : b), 2)) / 2;
+    const double ns = std::exp(at == 0 ? a : b);
+    const double recorded = (ns + sides[at].call_cost_ns()) / ns;
+    if (!one_run) usual += (std::pow(kRunsDiffer * recorded, 2) + std::pow(kRunsDifferNs / ns, 2)) / 2;
   }
-  if (middles[0].size() + middles[1].size() > 2) return mean_test(middles[0], middles[1], usual, kUsualFreedom);
-  if (!(usual > 0)) return a == b ? 1 : 0;
-  return std::erfc(std::abs(a - b) / std::sqrt(2 * 2 * usual));
+  const double unknown =
+      std::log1p(std::abs(sides[0].call_cost_ns() - sides[1].call_cost_ns()) / std::exp(std::min(a, b)));
+  if (middles[0].size() + middles[1].size() > 2)
+    return mean_test(middles[0], middles[1], usual, kUsualFreedom, unknown);
+  const double difference = std::max(std::abs(a - b) - unknown, 0.0);
+  if (!(usual > 0)) return difference == 0 ? 1 : 0;
+  return std::erfc(difference / std::sqrt(2 * 2 * usual));
 }
 
 std::vector<std::uint64_t> all_of(std::vector<Run>& runs) {

@@ -6,6 +6,9 @@
 // Runs of one program differ, by where its memory lies and by what the machine does. What is usual is kRunsDiffer,
 // kRunsDifferNs, and what parts of a run differ by among themselves. Two parts of one trace are one run.
 //
+// Where times are without the tracer's cost (tracing_cost.h), that is an estimate. What was taken out is the same on
+// both sides if their calls make as many calls; by as much as it differs the sides may differ without that being told.
+//
 // several runs  They say themselves how much they differ; as they are few, together with what is usual: a moderated
 //               t-test of the logarithms of their midmeans (Smyth, 2004), where that is worth kUsualFreedom runs more.
 // one a side    Two tests, both of which must say so. The midmeans must differ by more than is usual. And the durations
@@ -33,8 +36,8 @@ struct DiffOptions {
 
 /// Complete calls that a run must have for a test.
 inline constexpr std::uint64_t kLeastTested = 8;
-/// Standard deviation of a function's midmean from run to run, where one run cannot tell: this part of it, and so many
-/// ns. Sixteen runs of programs with allocations and random memory had 0.4 to 1.6%, and 2 ns.
+/// Standard deviation of a function's midmean, as it was recorded, from run to run, where one run cannot tell: this
+/// part of it, and so many ns. Sixteen runs of programs with allocations and random memory had 0.4 to 1.6%, and 2 ns.
 inline constexpr double kRunsDiffer = 0.01, kRunsDifferNs = 2;
 /// Degrees of freedom.
 inline constexpr double kUsualFreedom = 10;
@@ -42,8 +45,13 @@ inline constexpr double kUsualFreedom = 10;
 /// Sums of all its runs.
 struct DiffSide {
   std::uint64_t calls = 0, complete = 0, total_ns = 0, self_ns = 0;
-  std::uint64_t p50_ns = 0;  ///< of the complete calls
-  double middle_ns = 0;      ///< their midmean, the geometric mean of its runs'; 0: no run has kLeastTested
+  std::uint64_t total_cost_ns = 0;  ///< the tracer's, which was taken out of total_ns
+  std::uint64_t p50_ns = 0;         ///< of the complete calls
+  double middle_ns = 0;             ///< their midmean, the geometric mean of its runs'; 0: no run has kLeastTested
+  /// What was taken out of a call.
+  double call_cost_ns() const {
+    return calls == 0 ? 0 : static_cast<double>(total_cost_ns) / static_cast<double>(calls);
+  }
 };
 
 struct FunctionDiff {
@@ -79,8 +87,9 @@ double rank_test(std::vector<std::uint64_t>& first, std::vector<std::uint64_t>& 
 
 /// Probability that samples whose means differ by so much or more are of one normal distribution: two-sided, by
 /// Student's t. `usual` is a variance that is known beforehand, as well as by `freedom` degrees of freedom. There are
-/// three values at least, or `freedom` is not 0.
-double mean_test(std::span<const double> first, std::span<const double> second, double usual, double freedom);
+/// three values at least, or `freedom` is not 0. By `unknown` the means may be off; less than that is no difference.
+double mean_test(std::span<const double> first, std::span<const double> second, double usual, double freedom,
+                 double unknown = 0);
 
 /// Makes the probabilities of many tests such that those below a limit have at most that share of chance (Benjamini and
 /// Hochberg), in place.

@@ -249,7 +249,7 @@ struct RequestFinder::Impl {
   Piece piece_of(const reader::Thread& thread, const reader::Calls& calls, query::TickRange work) {
     Piece piece{work, &thread, 0, 0, {}, {}};
     const reader::Process& process = trace.processes()[thread.process];
-    const CostOfCalls cost(process);
+    const CostOfCalls cost(process.cost);
     std::uint64_t taken = 0;
     const query::CallColumns columns(calls);
     const query::RowRange rows = query::rows_in(columns, work);

@@ -27,9 +27,9 @@ void add_noted(const query::CallColumns& calls, std::span<const NotedCost> noted
 /// taken beside the events.
 class CostSums {
  public:
-  CostSums(const query::CallColumns& calls, const reader::Process& process,
-           const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken)
-      : calls_(calls), range_(range), taken_(taken), cost_(process) {}
+  CostSums(const query::CallColumns& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range,
+           reader::Column<std::uint64_t>& taken)
+      : calls_(calls), range_(range), taken_(taken), cost_(cost) {}
 
   /// `parent`: as the columns have it; or none, to whom nothing is told.
   void add(std::size_t row, std::uint32_t parent) {
@@ -54,36 +54,36 @@ class CostSums {
   const CostOfCalls cost_;
 };
 
-void add_up(const query::CallColumns& calls, const reader::Process& process,
-            const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
-  CostSums sums(calls, process, range, taken);
+void add_up(const query::CallColumns& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range,
+            reader::Column<std::uint64_t>& taken) {
+  CostSums sums(calls, cost, range, taken);
   for (std::size_t row = calls.size(); row-- > 0;) sums.add(row, calls.parent[row]);
 }
 
-void add_all(const query::CallColumns& calls, const reader::Process& process, std::span<const NotedCost> noted,
+void add_all(const query::CallColumns& calls, const reader::CallCost& cost, std::span<const NotedCost> noted,
              const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
   taken.clear();
   taken.resize(calls.size());
   add_noted(
       calls, noted, range, [](std::uint32_t) { return true; }, taken);
-  add_up(calls, process, range, taken);
+  add_up(calls, cost, range, taken);
 }
 
 query::CallColumns viewing(query::CallColumns calls, const reader::Column<std::uint64_t>& taken,
-                           const reader::Process& process) {
+                           const reader::CallCost& cost) {
   calls.taken = {taken.data(), taken.size()};
-  calls.call_cost = process.call_cost;
-  calls.usual_call_cost = process.usual_call_cost();
+  calls.call_cost = cost.call;
+  calls.usual_call_cost = cost.usual();
   return calls;
 }
 
 }  // namespace
 
-void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
-  if (process.call_cost == 0 || calls.size() == 0) return;
-  calls.call_cost = process.call_cost;
-  calls.usual_call_cost = process.usual_call_cost();
-  add_all(query::CallColumns(calls), process, noted_costs(calls), range, calls.taken);
+void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range) {
+  if (cost.call == 0 || calls.size() == 0) return;
+  calls.call_cost = cost.call;
+  calls.usual_call_cost = cost.usual();
+  add_all(query::CallColumns(calls), cost, noted_costs(calls), range, calls.taken);
 }
 
 std::vector<NotedCost> noted_costs(const reader::Calls& calls) {
@@ -94,23 +94,23 @@ std::vector<NotedCost> noted_costs(const reader::Calls& calls) {
   return costs;
 }
 
-query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+query::CallColumns without_cost(query::CallColumns calls, const reader::CallCost& cost,
                                 std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken) {
-  if (process.call_cost == 0 || calls.size() == 0) return calls;
-  add_all(calls, process, noted, std::nullopt, taken);
-  return viewing(calls, taken, process);
+  if (cost.call == 0 || calls.size() == 0) return calls;
+  add_all(calls, cost, noted, std::nullopt, taken);
+  return viewing(calls, taken, cost);
 }
 
-query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::Process& process,
+query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::CallCost& cost,
                                 std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken,
                                 std::vector<query::WholeCost>& beyond) {
-  if (process.call_cost == 0 || rows.empty()) return calls;
+  if (cost.call == 0 || rows.empty()) return calls;
   taken.resize_unwritten(rows.last);
   for (const std::uint32_t row : rows.outer) taken[row] = 0;
   std::fill(taken.begin() + rows.first, taken.begin() + rows.last, 0);
   add_noted(
       calls, noted, rows.range, [&](std::uint32_t row) { return rows.has(row); }, taken);
-  CostSums sums(calls, process, rows.range, taken);
+  CostSums sums(calls, cost, rows.range, taken);
   const auto add = [&](std::uint32_t row) {
     const std::uint32_t parent = calls.parent[row];
     sums.add(row, rows.has(parent) ? parent : reader::kNoParent);
@@ -126,17 +126,17 @@ query::CallColumns without_cost(query::CallColumns calls, const query::RowRange&
       if (calls.end(row) > rows.range.end) note_beyond(row);
   for (auto row = rows.outer.rbegin(); row != rows.outer.rend(); ++row) note_beyond(*row);
   std::reverse(beyond.begin(), beyond.end());
-  return viewing(calls, taken, process);
+  return viewing(calls, taken, cost);
 }
 
-std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::Process& process,
+std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                            std::span<const NotedCost> noted) {
-  if (process.call_cost == 0) return 0;
-  const CostOfCalls cost(process);
+  if (cost.call == 0) return 0;
+  const CostOfCalls of_calls(cost);
   const std::uint32_t end = query::subtree_end(calls, row);
-  std::uint64_t taken = cost.inside(calls, row);
+  std::uint64_t taken = of_calls.inside(calls, row);
   for (std::uint32_t at = row + 1; at < end; ++at)
-    if (is_recorded(calls.marks[at])) taken += cost.inside(calls, at) + cost.outside();
+    if (is_recorded(calls.marks[at])) taken += of_calls.inside(calls, at) + of_calls.outside();
   for (const NotedCost& of : noted)
     if (of.row >= row && of.row < end && of.ticks > calls.begin[of.row])
       taken += std::min(of.took, of.ticks - calls.begin[of.row]) * format::kCallCostUnit;
@@ -151,12 +151,10 @@ double cost_ns(std::uint32_t cost, const reader::Clock& clock) {
 }
 }  // namespace
 
-double call_cost_ns(const reader::Process& process, const reader::Clock& clock) {
-  return cost_ns(process.call_cost, clock);
-}
+double call_cost_ns(const reader::CallCost& cost, const reader::Clock& clock) { return cost_ns(cost.call, clock); }
 
-double call_cost_off_by_ns(const reader::Process& process, const reader::Clock& clock) {
-  return cost_ns(process.call_cost_off_by, clock);
+double call_cost_off_by_ns(const reader::CallCost& cost, const reader::Clock& clock) {
+  return cost_ns(cost.off_by, clock);
 }
 
 }  // namespace karst::analysis

@@ -33,10 +33,8 @@ inline bool is_recorded(std::uint8_t marks) {
 /// What calls of a process cost, in 1/format::kCallCostUnit ticks.
 class CostOfCalls {
  public:
-  explicit CostOfCalls(const reader::Process& process)
-      : inside_(process.call_cost_inside),
-        outside_(process.call_cost - process.call_cost_inside),
-        event_(process.call_cost_off_by / 2) {}
+  explicit CostOfCalls(const reader::CallCost& cost)
+      : inside_(cost.inside), outside_(cost.call - cost.inside), event_(cost.off_by / 2) {}
   /// Of the call of this row, between its begin and its end. All calls of the thread must be there.
   std::uint64_t inside(const query::CallColumns& calls, std::size_t row) const {
     const bool is_alone = row + 1 == calls.size() || calls.parent[row + 1] != row;
@@ -57,9 +55,9 @@ class CostOfCalls {
   std::uint64_t event_;  ///< of an event among nothing else; 0: not known
 };
 
-/// From here on calls.time() is without the tracer's cost, also of values that it noted, if `process` knows it. Calls
+/// From here on calls.time() is without the tracer's cost, also of values that it noted, if that is known. Calls
 /// outside of `range` are not counted; to be used before these are taken out of `calls`.
-void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range);
+void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range);
 
 /// What tracing took of a call beside its events: to note values, and what it noted of itself (format/note.h).
 struct NotedCost {
@@ -71,22 +69,22 @@ struct NotedCost {
 std::vector<NotedCost> noted_costs(const reader::Calls& calls);
 
 /// The same as take_cost_out() of columns that somebody else has; the result views `taken` beside them.
-query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+query::CallColumns without_cost(query::CallColumns calls, const reader::CallCost& cost,
                                 std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken);
 /// The same of the calls that a question is about, in its range: nothing is known of the others. `beyond` gets those
 /// that go beyond it, of whose time outside of the range the cost is that of its usual calls.
-query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::Process& process,
+query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::CallCost& cost,
                                 std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken,
                                 std::vector<query::WholeCost>& beyond);
 
 /// Ticks of one call's duration that are the tracer's, as without_cost() has them. All of what is within it is looked
 /// at.
-std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::Process& process,
+std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                            std::span<const NotedCost> noted);
 
 /// What a call costs, in ns; 0: not known.
-double call_cost_ns(const reader::Process& process, const reader::Clock& clock);
+double call_cost_ns(const reader::CallCost& cost, const reader::Clock& clock);
 /// How far a call's time may be off for it, and for each call within it as much; in ns; 0: not known.
-double call_cost_off_by_ns(const reader::Process& process, const reader::Clock& clock);
+double call_cost_off_by_ns(const reader::CallCost& cost, const reader::Clock& clock);
 
 }  // namespace karst::analysis

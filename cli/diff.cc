@@ -61,6 +61,11 @@ changes are found.
   karst diff --format svg before.karst after.karst > change.svg
   karst diff --fail-over 5% before.karst after.karst     in CI
 
+Times are without what tracing itself took, which is an estimate; --raw leaves it
+in. What it takes of a call is the same in all runs. Where a function's calls
+make more calls in B than in A, a change is listed only if it is greater than
+what the estimate may be off by for these.
+
 svg is a picture of two flame graphs on one scale, of one run a side: B's stands
 up, A's hangs below it. What takes longer in B is red, what takes less is blue.
 
@@ -84,28 +89,26 @@ struct Run {
 };
 using Side = std::vector<Run>;
 
-Result<Run> add_up(const InputOptions& options) {
-  auto input = open_input(options);
-  if (!input) return input.error();
-  Run run;
-  run.input = std::move(*input);
-  run.builder = std::make_unique<analysis::ReportBuilder>(run.input->trace, run.input->function_set());
-  run.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    run.builder->add(thread, calls);
-  });
-  run.report = run.builder->finish();
-  if (run.report.functions.empty()) return nothing_passes(*run.input);
-  return run;
-}
-
-Result<Side> add_up(const std::vector<InputOptions>& runs) {
+Result<Side> open_runs(const std::vector<InputOptions>& runs) {
   Side side;
   for (const InputOptions& options : runs) {
-    auto run = add_up(options);
-    if (!run) return run.error();
-    side.push_back(std::move(*run));
+    auto input = open_input(options);
+    if (!input) return input.error();
+    side.emplace_back().input = std::move(*input);
   }
   return side;
+}
+
+Status add_up(Side& side) {
+  for (Run& run : side) {
+    run.builder = std::make_unique<analysis::ReportBuilder>(run.input->trace, run.input->function_set());
+    run.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
+      run.builder->add(thread, calls);
+    });
+    run.report = run.builder->finish();
+    if (run.report.functions.empty()) return nothing_passes(*run.input);
+  }
+  return Unit{};
 }
 
 std::vector<analysis::Measured> measured(const Side& side) {
@@ -183,7 +186,9 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side
   json.open('{').field("a", a[0].input->trace.name()).field("b", b[0].input->trace.name());
   json.field("runs_a", a.size()).field("runs_b", b.size());
   json.field("test", a.size() + b.size() > 2 ? "moderated t" : "Mann-Whitney");
-  json.field("false_share", used.false_share).field("least_change", used.least_change).key("functions").open('[');
+  json.field("false_share", used.false_share).field("least_change", used.least_change);
+  const CostRange cost = call_cost_of(*a[0].input);
+  json.field("call_cost_ns", cost.most).field("call_cost_off_by_ns", cost.off_by).key("functions").open('[');
   for (const analysis::FunctionDiff& diff : functions) {
     json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);
     if (diff.tested) {
@@ -195,6 +200,7 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side
       const analysis::DiffSide& side = diff.side[at];
       json.key(at == 0 ? "a" : "b").open('{').field("calls", side.calls).field("complete", side.complete);
       json.field("total_ns", side.total_ns).field("self_ns", side.self_ns).field("p50_ns", side.p50_ns);
+      json.field("total_cost_ns", side.total_cost_ns);
       json.key("middle_ns").value(side.middle_ns, 3).close('}');
     }
     json.close('}').flush(output);
@@ -262,10 +268,16 @@ int diff(const Options& options) {
   if (!sides) return usage_error(sides.error().message, "diff");
   const auto limit = options.fail_over.empty() ? Result<double>(0.0) : parse_percent(options.fail_over);
   if (!limit) return usage_error("--fail-over: " + limit.error().message, "diff");
-  auto a = add_up(sides->first);
+  auto a = open_runs(sides->first);
   if (!a) return fail(a.error());
-  auto b = add_up(sides->second);
+  auto b = open_runs(sides->second);
   if (!b) return fail(b.error());
+  std::vector<Input*> inputs;
+  for (Side* side : {&*a, &*b})
+    for (const Run& run : *side) inputs.push_back(run.input.get());
+  take_one_cost(inputs);
+  for (Side* side : {&*a, &*b})
+    if (const Status added = add_up(*side); !added) return fail(added.error());
   const auto functions = analysis::compare(measured(*a), measured(*b), {});
   const reader::Trace &first_a = a->front().input->trace, &first_b = b->front().input->trace;
   const std::string program_a = program_of(first_a), program_b = program_of(first_b);
@@ -289,6 +301,7 @@ int diff(const Options& options) {
   } else {
     Screen screen(options.text);
     print_text(functions, *a, *b, options.all, screen);
+    say_cost(screen, *a->front().input);
     status = screen.finish(&first_a);
   }
   if (status != kExitOk || options.fail_over.empty()) return status;
@@ -329,9 +342,8 @@ void register_diff(Command app, int& status) {
   command.add_flag("--all", options->all, "List all functions, also those without a change");
   add_format_options(command, options->format, {"text", "json", "svg"});
   add_selection_options(command, options->input, "Compare only functions whose name matches");
+  add_raw_option(command, options->input);
   add_text_options(command, options->text);
-  // Two processes measure two costs, which differ by chance; as recorded, the times of both have the same in them.
-  options->input.raw = true;
   command.callback([options, &status] { status = diff(*options); });
 }
 

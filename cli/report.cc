@@ -308,7 +308,7 @@ void print_json(const analysis::Report& report, const Rest& rest, const std::str
   json.field("complete", trace.complete()).field("out_of_order", report.out_of_order);
   json.field("unmatched_exits", report.unmatched_exits).field("missing_exits", report.missing_exits);
   json.field("unknown_ids", report.unknown_ids).field("missing_blocks", report.missing_blocks);
-  const CallCost cost = call_cost_of(input);
+  const CostRange cost = call_cost_of(input);
   json.field("call_cost_ns", cost.most).field("call_cost_off_by_ns", cost.off_by);
   json.close('}').close('}').flush(out);
   out.append("\n");
@@ -425,7 +425,7 @@ int report_command(const Options& options) {
 
   if (options.overhead &&
       std::none_of((*input)->threads.begin(), (*input)->threads.end(),
-                   [&](const reader::Thread* thread) { return trace.processes()[thread->process].call_cost != 0; }))
+                   [&](const reader::Thread* thread) { return trace.processes()[thread->process].cost.call != 0; }))
     return fail({trace.name() + " does not know what tracing cost"});
   std::vector<ThreadOverhead> overheads;
   std::unique_ptr<analysis::CallGroups> groups;

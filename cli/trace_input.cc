@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -307,7 +308,7 @@ reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used, 
     analysis::cut_at_requests(calls, parts->latest);
   }
   if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
-  if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
+  if (!raw) analysis::take_cost_out(calls, cost.value_or(trace.processes()[thread.process].cost), filter.range);
   analysis::filter_calls(calls, thread.process, rest);
   return calls;
 }
@@ -350,17 +351,57 @@ void CallsCache::clear() {
   latest_thread_ = nullptr;
 }
 
-CallCost call_cost_of(const Input& input) {
-  CallCost cost;
+CostRange call_cost_of(const Input& input) {
+  CostRange cost;
   for (const reader::Thread* thread : input.threads) {
-    const reader::Process& process = input.trace.processes()[thread->process];
-    const double ns = analysis::call_cost_ns(process, input.trace.clock());
+    const reader::CallCost of = input.cost.value_or(input.trace.processes()[thread->process].cost);
+    const double ns = analysis::call_cost_ns(of, input.trace.clock());
     if (ns == 0) continue;
-    cost.off_by = std::max(cost.off_by, analysis::call_cost_off_by_ns(process, input.trace.clock()));
+    cost.off_by = std::max(cost.off_by, analysis::call_cost_off_by_ns(of, input.trace.clock()));
     cost.least = cost.least == 0 ? ns : std::min(cost.least, ns);
     cost.most = std::max(cost.most, ns);
   }
   return cost;
+}
+
+namespace {
+/// Events have the same clock, of the same rate: what a call costs is one quantity then, measured several times.
+bool have_one_clock(const std::vector<const Input*>& inputs) {
+  constexpr double kCalibrated = 1e-3;
+  const auto rate = [](const Input* input) { return static_cast<double>(input->trace.clock().ticks_per_second); };
+  const auto is_threads = [](const Input* input) {
+    return input->trace.processes()[input->threads[0]->process].clock_period_ticks != 0;
+  };
+  return std::all_of(inputs.begin(), inputs.end(), [&](const Input* input) {
+    return std::abs(rate(input) - rate(inputs[0])) <= kCalibrated * rate(inputs[0]) &&
+           is_threads(input) == is_threads(inputs[0]);
+  });
+}
+}  // namespace
+
+void take_one_cost(const std::vector<Input*>& inputs) {
+  double count = 0, call = 0, inside = 0, off_by = 0;  // of all processes, ticks
+  bool all_know = true;
+  std::vector<const Input*> with_threads;
+  for (const Input* input : inputs) {
+    if (!input->threads.empty()) with_threads.push_back(input);
+    for (const reader::Thread* thread : input->threads) {
+      const reader::CallCost& of = input->trace.processes()[thread->process].cost;
+      all_know = all_know && of.call != 0;
+      call += of.call;
+      inside += of.inside;
+      off_by += of.off_by;
+      ++count;
+    }
+  }
+  if (all_know && (count == 0 || !have_one_clock(with_threads))) return;
+  const auto mean = [&](double sum) { return static_cast<std::uint32_t>(sum / count); };
+  for (Input* input : inputs) {
+    if (all_know)
+      input->cost = reader::CallCost{mean(call), mean(inside), mean(off_by)};
+    else
+      input->raw = true;
+  }
 }
 
 std::string cost_text(const Input& input) {

@@ -93,7 +93,8 @@ struct Input {
   analysis::CallFilter filter;  ///< of --range, --kept, --request, --below and --min-duration
   /// Ticks of the trace's clock, rounded down. What is too long for 64 bits is as long as they can say.
   std::uint64_t ticks_of(std::uint64_t ns) const;
-  bool raw = false;  ///< --raw
+  bool raw = false;                        ///< --raw
+  std::optional<reader::CallCost> cost{};  ///< what calls of all processes are taken to cost, whatever each measured
   /// A thread's calls, as far as they pass the filter. Unless `raw`, their time() is without the tracer's cost.
   /// `used`: calls of another thread that are needed no more, whose memory is taken.
   /// With `parts` cut at those.
@@ -136,12 +137,15 @@ void say_cost(Screen& screen, const Input& input);
 std::string cost_text(const Input& input);
 
 /// What tracing a call costs in the processes that an input is of, in ns; 0: not known.
-struct CallCost {
+struct CostRange {
   double least = 0;
   double most = 0;
   double off_by = 0;  ///< so much more or less it may be, at most
 };
-CallCost call_cost_of(const Input& input);
+CostRange call_cost_of(const Input& input);
+/// Inputs that are compared: what their processes measured differs by chance, so all are taken to cost the mean; but
+/// not by clocks that differ, as those of two machines do. If some do not know it, times are as recorded.
+void take_one_cost(const std::vector<Input*>& inputs);
 
 /// What to say where no call passes the filters of an input.
 Error nothing_passes(const Input& input);

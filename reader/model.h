@@ -95,6 +95,17 @@ struct Moment {
   std::string what;
 };
 
+/// What tracing a call costs, in 1/format::kCallCostUnit ticks.
+struct CallCost {
+  std::uint32_t call = 0;    ///< 0: not known
+  std::uint32_t inside = 0;  ///< how much of it lies between the call's begin and its end
+  std::uint32_t off_by = 0;  ///< how much more or less it may be; 0: not known
+
+  /// What calls are taken to cost where costs are added up: the middle of what one does among work, and among nothing
+  /// else.
+  std::uint32_t usual() const { return call / 2 + std::max(call, off_by) / 2; }
+};
+
 struct Process {
   std::uint32_t index = 0;
   std::uint32_t pid = 0;
@@ -121,13 +132,7 @@ struct Process {
   std::uint64_t min_duration_ticks = 0;   ///< shorter calls that contain nothing are left out; 0: none are
   std::uint64_t clock_period_ticks = 0;   ///< not 0: a thread's clock stamped the events, at about this period
   std::uint64_t clock_longest_ticks = 0;  ///< and stood still for so long at most
-  std::uint32_t call_cost = 0;            ///< what tracing a call costs, in 1/format::kCallCostUnit ticks; 0: not known
-  std::uint32_t call_cost_inside = 0;     ///< how much of it lies between the call's begin and its end
-  std::uint32_t call_cost_off_by = 0;     ///< how much more or less it may be; 0: not known
-
-  /// What calls are taken to cost where costs are added up: the middle of what one does among work, and among nothing
-  /// else.
-  std::uint32_t usual_call_cost() const { return call_cost / 2 + std::max(call_cost, call_cost_off_by) / 2; }
+  CallCost cost;                          ///< as it has measured it
 };
 
 using karst::Clock;

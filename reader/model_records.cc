@@ -283,9 +283,9 @@ void ModelBuilder::add_modes(const Chunk& chunk) {
 void ModelBuilder::add_costs(const Chunk& chunk) {
   each_record<format::CostRecord>(chunk, problems_, [this](const auto& table, const format::CostRecord& record) {
     Process& made = process(table.process());
-    made.call_cost = record.call;
-    made.call_cost_inside = std::min(record.inside, record.call);
-    made.call_cost_off_by = record.off_by;
+    made.cost.call = record.call;
+    made.cost.inside = std::min(record.inside, record.call);
+    made.cost.off_by = record.off_by;
   });
 }
 

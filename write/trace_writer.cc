@@ -453,9 +453,9 @@ void TraceWriter::add_mode(const reader::Process& process) {
 }
 
 void TraceWriter::add_cost(const reader::Process& process) {
-  if (process.call_cost == 0) return;
+  if (process.cost.call == 0) return;
   auto table = make_table<format::CostRecord>(*impl_, ChunkType::kCosts, process.index, false);
-  table.add({process.call_cost, process.call_cost_inside, process.call_cost_off_by});
+  table.add({process.cost.call, process.cost.inside, process.cost.off_by});
 }
 
 void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Switch> switches) {

@@ -237,9 +237,9 @@ reader::Process ArenaView::process_without_functions() const {
   p.min_duration_ticks = now.min_duration_ticks;
   p.clock_period_ticks = now.clock_period_ticks;
   p.clock_longest_ticks = now.clock_longest_ticks;
-  p.call_cost = now.call_cost;
-  p.call_cost_inside = std::min(now.call_cost_inside, now.call_cost);
-  p.call_cost_off_by = now.call_cost_off_by;
+  p.cost.call = now.call_cost;
+  p.cost.inside = std::min(now.call_cost_inside, now.call_cost);
+  p.cost.off_by = now.call_cost_off_by;
   p.executable = texts.get(now.executable_offset, now.executable_size, kLongestPath);
   p.options = texts.get(now.options_offset, now.options_size, kLongestPath);
   const std::string arguments = texts.get(now.command_line_offset, now.command_line_size, kLongestPath);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/tracing_cost.h"
 #include "test/analysis/sample_trace.h"
 
 namespace karst::analysis {
@@ -133,6 +134,54 @@ TEST(Diff, SeveralRunsSayHowMuchTheyDiffer) {
   EXPECT_NEAR(one[0].change(), 1, 0.03);
 }
 
+/// f calls g so many times, which takes 4 ns and tracing 20 more; `longer` is what f itself takes more.
+std::vector<FunctionDiff> diff_of_callers(const std::array<std::uint64_t, 2>& calls, std::uint64_t longer,
+                                          bool without_cost) {
+  constexpr std::uint32_t kCost = 20;  // of a call
+  std::vector<std::unique_ptr<reader::Trace>> traces;
+  std::vector<std::unique_ptr<ReportBuilder>> builders;
+  std::vector<Report> reports;
+  std::mt19937 random(1);
+  for (std::size_t side = 0; side < 2; ++side) {
+    test::SampleTrace sample;
+    sample.process(10, "app", {"f", "g"}).thread(10, "app");
+    std::uint64_t now = 1000;
+    for (int i = 0; i < 200; ++i) {
+      sample.enter(1, now);
+      for (std::uint64_t n = 0; n < calls.at(side); ++n, now += 4 + kCost) sample.call(2, now, now + 4 + kCost / 2);
+      sample.exit(1, now += 2000 + longer * side + random() % 9);
+      now += 100;
+    }
+    traces.push_back(std::make_unique<reader::Trace>(sample.open("run " + std::to_string(side))));
+    builders.push_back(std::make_unique<ReportBuilder>(*traces.back()));
+    const reader::Thread& thread = traces.back()->processes()[0].threads[0];
+    reader::Calls rows = reader::rebuild_calls(*traces.back(), thread);
+    const reader::CallCost cost{kCost * format::kCallCostUnit, kCost / 2 * format::kCallCostUnit, 0};
+    if (without_cost) take_cost_out(rows, cost, {});
+    builders.back()->add(thread, rows);
+    reports.push_back(builders.back()->finish());
+  }
+  auto functions = compare_two({reports[0], *builders[0], *traces[0]}, {reports[1], *builders[1], *traces[1]}, {});
+  std::erase_if(functions, [](const FunctionDiff& f) { return f.name != "f"; });
+  return functions;
+}
+
+TEST(Diff, WhatTracingMayHaveTakenIsNoChange) {
+  // 30 calls more take 120 ns of 2100, and tracing 600 more.
+  EXPECT_TRUE(diff_of_callers({10, 40}, 0, false)[0].changed);
+  const FunctionDiff more_calls = diff_of_callers({10, 40}, 0, true)[0];
+  EXPECT_FALSE(more_calls.changed);
+  EXPECT_NEAR(more_calls.side[1].middle_ns - more_calls.side[0].middle_ns, 30 * 4, 2);
+  EXPECT_NEAR(more_calls.side[1].call_cost_ns() - more_calls.side[0].call_cost_ns(), 30 * 20, 2);
+  EXPECT_FALSE(diff_of_callers({40, 10}, 0, true)[0].changed);
+  // What is longer by more than that is told, and all of it where as many calls are made.
+  const FunctionDiff longer = diff_of_callers({10, 40}, 1500, true)[0];
+  EXPECT_TRUE(longer.changed);
+  EXPECT_NEAR(longer.change(), (30 * 4 + 1500) / 2040.0, 0.02);
+  EXPECT_TRUE(diff_of_callers({40, 40}, 150, true)[0].changed);
+  EXPECT_FALSE(diff_of_callers({40, 40}, 0, true)[0].changed);
+}
+
 TEST(Diff, MeanTestIsTheOneOfTheBooks) {
   const auto two = [](double difference, std::size_t values) {  // of variance 2 each
     std::vector<double> a(values, 0), b(values, difference);
@@ -150,6 +199,10 @@ TEST(Diff, MeanTestIsTheOneOfTheBooks) {
   const std::vector<double> zero = {0}, ten = {2.2281 * std::sqrt(2 * 9.0)}, far = {31.599};
   EXPECT_NEAR(mean_test(zero, ten, 9, 10), 0.05, 1e-5);
   EXPECT_NEAR(mean_test(zero, far, 0.5, 2), 0.001, 1e-6);
+  // A part of the difference that is no difference.
+  const std::vector<double> farther = {far[0] + 5};
+  EXPECT_NEAR(mean_test(zero, farther, 0.5, 2, 5), 0.001, 1e-6);
+  EXPECT_EQ(mean_test(zero, far, 0.5, 2, 40), 1);
 }
 
 // A program may be called otherwise after it was built anew; a library may not.

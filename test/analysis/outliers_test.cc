@@ -162,7 +162,7 @@ TEST(Outliers, AreNoneWhereTheyMayBeTracingsOwn) {
     const reader::Trace trace = sample.open();
     const reader::Process& process = trace.processes()[0];
     reader::Calls calls = rebuild_calls(trace, process.threads[0]);
-    if (!raw) analysis::take_cost_out(calls, process, std::nullopt);
+    if (!raw) analysis::take_cost_out(calls, process.cost, std::nullopt);
     OutlierFinder finder(trace, nullptr, 0, 100);
     finder.learn(process.threads[0], calls);
     finder.find(process.threads[0], calls);

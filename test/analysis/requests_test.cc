@@ -85,9 +85,9 @@ TEST(Requests, CostsAreOfCallsThatBeginInThePart) {
   reader::Calls calls = calls_of(trace);
   cut_to_request(calls, 7);
   reader::Process process;
-  process.call_cost = 20 * format::kCallCostUnit;
-  process.call_cost_inside = 5 * format::kCallCostUnit;
-  take_cost_out(calls, process, {});
+  process.cost.call = 20 * format::kCallCostUnit;
+  process.cost.inside = 5 * format::kCallCostUnit;
+  take_cost_out(calls, process.cost, {});
   EXPECT_EQ(calls.time(0), 280U - 5 - 20);
   EXPECT_EQ(calls.time(1), 280U - 5 - 20);
   EXPECT_EQ(calls.time(2), 100U - 5);

@@ -159,8 +159,8 @@ class SampleTrace {
   }
   /// What the process measured that a call costs it, in 1/format::kCallCostUnit ticks.
   SampleTrace& costs(std::uint32_t call, std::uint32_t inside) {
-    processes_.back().call_cost = call;
-    processes_.back().call_cost_inside = inside;
+    processes_.back().cost.call = call;
+    processes_.back().cost.inside = inside;
     return *this;
   }
   SampleTrace& switched(const reader::Switch& change) {

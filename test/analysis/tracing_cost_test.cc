@@ -32,8 +32,8 @@ SampleTrace sample() {
 
 reader::Process process_with_cost() {
   reader::Process process;
-  process.call_cost = 20 * kUnit;
-  process.call_cost_inside = 5 * kUnit;
+  process.cost.call = 20 * kUnit;
+  process.cost.inside = 5 * kUnit;
   return process;
 }
 
@@ -46,7 +46,7 @@ TEST(TracingCost, IsTheCallsOwnAndThatOfAllWithinIt) {
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   EXPECT_EQ(calls.time(0), 1000U);
-  take_cost_out(calls, process_with_cost(), {});
+  take_cost_out(calls, process_with_cost().cost, {});
   ASSERT_EQ(calls.size(), 4U);  // main, work, leaf, leaf
   EXPECT_EQ(calls.time(0), 1000U - 5 - 3 * 20);
   EXPECT_EQ(calls.time(1), 300U - 5 - 20);
@@ -60,9 +60,9 @@ TEST(TracingCost, OfACallAsShortAsItsEventsIsMostOfIt) {
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   reader::Process process = process_with_cost();
-  process.call_cost_off_by = 40 * kUnit;  // so an event among nothing else costs 20
-  EXPECT_EQ(process.usual_call_cost(), 30 * kUnit);
-  take_cost_out(calls, process, {});
+  process.cost.off_by = 40 * kUnit;  // so an event among nothing else costs 20
+  EXPECT_EQ(process.cost.usual(), 30 * kUnit);
+  take_cost_out(calls, process.cost, {});
   EXPECT_EQ(calls.taken[3], 10 * kUnit - 10 * kUnit / 8);  // 10 ticks long
   EXPECT_EQ(calls.taken[2], 5 * kUnit);                    // 50: as ever
   EXPECT_EQ(calls.taken[1], 5 * kUnit + 20 * kUnit);       // not alone, however long
@@ -78,10 +78,10 @@ TEST(TracingCost, FallsWithTheLengthOfACallThatIsAlone) {
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   reader::Process process;
-  process.call_cost = kUnit;
-  process.call_cost_inside = kUnit / 4;
-  process.call_cost_off_by = 8 * kUnit;  // 4 an event
-  take_cost_out(calls, process, {});
+  process.cost.call = kUnit;
+  process.cost.inside = kUnit / 4;
+  process.cost.off_by = 8 * kUnit;  // 4 an event
+  take_cost_out(calls, process.cost, {});
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(calls.taken[1 + i], kQuarters[i] * kUnit / 4) << i;
 }
 
@@ -102,7 +102,7 @@ TEST(TracingCost, HasWhatItTookToNoteValues) {
   values.call(3, 1500, 1510).exit(1, 2000);
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost(), {});
+  take_cost_out(calls, process_with_cost().cost, {});
   ASSERT_EQ(calls.size(), 4U);
   EXPECT_EQ(calls.time(0), 1000U - 5 - 3 * 20 - 60 - 33);
   EXPECT_EQ(calls.time(1), 300U - 5 - 20 - 33);
@@ -111,7 +111,8 @@ TEST(TracingCost, HasWhatItTookToNoteValues) {
 
   reader::Column<std::uint64_t> taken;
   const reader::Calls recorded = calls_of(trace);
-  const auto with_notes = without_cost(query::CallColumns(recorded), process_with_cost(), noted_costs(recorded), taken);
+  const auto with_notes =
+      without_cost(query::CallColumns(recorded), process_with_cost().cost, noted_costs(recorded), taken);
   EXPECT_EQ(with_notes.time(0), calls.time(0));
   EXPECT_EQ(with_notes.time(1), calls.time(1));
 
@@ -140,7 +141,7 @@ TEST(TracingCost, HasWhatTracingNotedOfItself) {
   values.call(3, 2350, 2400).exit(1, 3000);
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost(), {});
+  take_cost_out(calls, process_with_cost().cost, {});
   ASSERT_EQ(calls.size(), 3U);
   EXPECT_EQ(calls.time(0), 2000U - 5 - 2 * 20 - 600 - 300);
   EXPECT_EQ(calls.time(1), 800U - 5 - 600);
@@ -163,10 +164,10 @@ TEST(TracingCost, TakesNoMoreOutOfACallThanIsKnownOfIt) {
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   const std::uint64_t within = 700 + 710;
-  take_cost_out(calls, process_with_cost(), {});
+  take_cost_out(calls, process_with_cost().cost, {});
   EXPECT_EQ(calls.taken[1], (within + 5) * kUnit);
   calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost(), query::TickRange{1750, 2000});
+  take_cost_out(calls, process_with_cost().cost, query::TickRange{1750, 2000});
   EXPECT_EQ(calls.taken[1], (50 + 60 + 5) * kUnit);
 }
 
@@ -178,7 +179,7 @@ TEST(TracingCost, HasNotWhatItTookToNoteValuesOutsideOfARange) {
   values.values(format::NoteKind::kArguments, 2, timed_end(70), 1500).call(2, 1500, 1600).exit(1, 2000);
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost(), query::TickRange{1300, 2000});
+  take_cost_out(calls, process_with_cost().cost, query::TickRange{1300, 2000});
   EXPECT_EQ(calls.taken[0], (5 + 20 + 70) * kUnit);
 }
 
@@ -210,11 +211,11 @@ TEST(TracingCost, OfThoseInARangeIsThatOfTheWholeThread) {
     const std::uint64_t begin = 1000 + below(static_cast<std::uint32_t>(now - 1000));
     const query::TickRange range{begin, begin + 1 + below(2000)};
     reader::Calls whole = recorded;
-    take_cost_out(whole, process, range);
+    take_cost_out(whole, process.cost, range);
     const query::RowRange rows = query::rows_in(columns, range);
     reader::Column<std::uint64_t> taken;
     std::vector<query::WholeCost> beyond;
-    const query::CallColumns some = without_cost(columns, rows, process, noted_costs(recorded), taken, beyond);
+    const query::CallColumns some = without_cost(columns, rows, process.cost, noted_costs(recorded), taken, beyond);
     std::vector<std::uint32_t> longer;
     for (std::uint32_t row = 0; row < columns.size(); ++row) {
       if (!rows.has(row) || !rows.counts(columns, row)) continue;
@@ -223,7 +224,7 @@ TEST(TracingCost, OfThoseInARangeIsThatOfTheWholeThread) {
     }
     // What a longer call cost in all is that of all within it, values aside.
     reader::Column<std::uint64_t> all;
-    const query::CallColumns complete = without_cost(columns, process, {}, all);
+    const query::CallColumns complete = without_cost(columns, process.cost, {}, all);
     std::vector<std::uint32_t> told;
     for (const query::WholeCost& of : beyond) {
       if (rows.counts(columns, of.row)) told.push_back(of.row);
@@ -232,9 +233,10 @@ TEST(TracingCost, OfThoseInARangeIsThatOfTheWholeThread) {
     }
     EXPECT_EQ(told, longer);
     const std::vector<NotedCost> noted = noted_costs(recorded);
-    const query::CallColumns with_values = without_cost(columns, process, noted, all);
+    const query::CallColumns with_values = without_cost(columns, process.cost, noted, all);
     for (std::uint32_t row = 0; row < columns.size(); ++row)
-      EXPECT_EQ(cost_of_call(columns, row, process, noted), std::min(with_values.cost(row), columns.duration[row]));
+      EXPECT_EQ(cost_of_call(columns, row, process.cost, noted),
+                std::min(with_values.cost(row), columns.duration[row]));
   }
 }
 
@@ -242,7 +244,7 @@ TEST(TracingCost, OfAProcessThatDoesNotKnowItIsNothing) {
   SampleTrace values = sample();
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, reader::Process{}, {});
+  take_cost_out(calls, reader::CallCost{}, {});
   for (std::size_t row = 0; row < calls.size(); ++row) EXPECT_EQ(calls.time(row), calls.duration[row]);
 }
 
@@ -251,8 +253,8 @@ TEST(TracingCost, NoTimeIsBelowZero) {
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   reader::Process process = process_with_cost();
-  process.call_cost = process.call_cost_inside = 4'000'000'000;
-  take_cost_out(calls, process, {});
+  process.cost.call = process.cost.inside = 4'000'000'000;
+  take_cost_out(calls, process.cost, {});
   for (std::size_t row = 0; row < calls.size(); ++row) EXPECT_EQ(calls.time(row), 0U);
 }
 
@@ -263,7 +265,7 @@ TEST(TracingCost, OfCallsOutsideOfARangeDoesNotCount) {
   CallFilter filter;
   const std::uint64_t origin = calls.begin[0] - 1000;
   filter.range = query::TickRange{origin + 1300, origin + 1800};
-  take_cost_out(calls, process_with_cost(), filter.range);
+  take_cost_out(calls, process_with_cost().cost, filter.range);
   filter_calls(calls, 0, filter);
   ASSERT_EQ(calls.size(), 3U);  // main and work, cut, and the second leaf
   EXPECT_EQ(calls.time(0), 500U - 5 - 2 * 20);
@@ -275,7 +277,7 @@ TEST(TracingCost, CallsTooShortAreThoseWithoutIt) {
   SampleTrace values = sample();
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost(), {});
+  take_cost_out(calls, process_with_cost().cost, {});
   CallFilter filter;
   filter.min_ticks = 46;  // the longer leaf takes 50 with the tracer, 45 without
   filter_calls(calls, 0, filter);
@@ -287,7 +289,7 @@ TEST(TracingCost, ReportsAddUpWithoutIt) {
   SampleTrace values = sample();
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost(), {});
+  take_cost_out(calls, process_with_cost().cost, {});
   ReportBuilder builder(trace);
   builder.add(trace.processes()[0].threads[0], calls);
   const Report report = builder.finish();

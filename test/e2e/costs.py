@@ -26,6 +26,22 @@ int main(int argc, char** argv) {
 }
 """
 
+# A function that is split into small ones is not slower for their being traced.
+PARTS = """
+__attribute__((noinline)) unsigned part(unsigned x) { __asm__ volatile("" : "+r"(x)); return x + 1; }
+__attribute__((noinline)) unsigned work(unsigned x, int parts) {
+  for (int i = 0; i < parts; ++i) x = part(x);
+  for (int i = 0; i < 40000; ++i) __asm__ volatile("" : "+r"(x));
+  return x;
+}
+int main(int argc, char** argv) {
+  unsigned x = 0;
+  (void)argv;
+  for (int i = 0; i < 300; ++i) x = work(x, argc == 1 ? 10 : 400);
+  return x == 1;
+}
+"""
+
 CHILDREN = 8
 FORKS = f"""
 #include <sys/wait.h>
@@ -135,6 +151,31 @@ class Costs(TortureTest):
             row = table[line.split()[-1]]
             marks = [cell.startswith("~") for cell in re.findall(r"~?[\d.]+ \w+", line)[:2]]
             self.assertEqual(marks, [row[f"{part}_cost_ns"] > row[f"{part}_ns"] for part in ("self", "total")], line)
+
+    def test_a_diff_is_without_them(self):
+        program = self.program("costs_parts", PARTS)
+        traces = []
+        for more in ((), ("more",)):
+            made = self.run_traced(program, *more).trace.path
+            traces.append(made.rename(self.directory / f"{len(traces)}.karst"))
+
+        def work(*options):
+            said = json.loads(self.karst("diff", "--json", *traces, *options).stdout)
+            return next(f for f in said["functions"] if f["name"] == "work"), said
+
+        (without, said), (recorded, _) = work(), work("--raw")
+        self.assertTrue(recorded["changed"], recorded)
+        self.assertFalse(without["changed"], without)
+        self.assertLess(without["change"], recorded["change"])
+        for side in "ab":
+            self.assertGreater(without[side]["total_cost_ns"], 0)
+            self.assertEqual(recorded[side]["total_cost_ns"], 0)
+            self.assertLess(without[side]["total_ns"], recorded[side]["total_ns"])
+        # The same is taken for a call on both sides.
+        costs = [self.report(trace)["trace"]["call_cost_ns"] for trace in traces]
+        self.assertAlmostEqual(said["call_cost_ns"], sum(costs) / 2, delta=0.01 + max(costs) / 100)
+        self.assertRegex(self.karst("diff", *traces).stdout.splitlines()[-1], r"^\(without tracing's own \d+ ns a call, ")
+        self.assertRegex(self.karst("diff", "--raw", *traces).stdout.splitlines()[-1], r"^\(as recorded: ")
 
     def test_overhead_by_thread_and_function(self):
         trace = self.run_traced(self.program()).trace.path

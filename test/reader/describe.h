@@ -67,9 +67,8 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
     if (process.min_duration_ticks != 0 || process.clock_period_ticks != 0)
       line("mode least {} clock {} longest {}", process.min_duration_ticks, process.clock_period_ticks,
            process.clock_longest_ticks);
-    if (process.call_cost != 0)
-      line("cost of a call {} inside {} off by {}", process.call_cost, process.call_cost_inside,
-           process.call_cost_off_by);
+    if (process.cost.call != 0)
+      line("cost of a call {} inside {} off by {}", process.cost.call, process.cost.inside, process.cost.off_by);
     for (const auto& s : process.switches) {
       line("switch {} from {} of {} begin {} end {} reason {}", s.on ? "on" : "off", s.first, s.count, s.begin_ticks,
            s.end_ticks, s.reason);

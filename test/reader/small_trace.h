@@ -57,9 +57,9 @@ inline SmallTrace small_values() {
   inlined.add({1, 1, 1, 20, 11, text("ns::work(int)"), text("/home/me/app.cc"), text("/home/me/app.cc")});
   inlined.settle();
   process.switches = {{8600, 8700, 2, 2, false, 2}, {8800, 8800, 2, 1, true, 0}, {8900, 0, 0, 0, false, 1}};
-  process.call_cost = 2500;
-  process.call_cost_inside = 700;
-  process.call_cost_off_by = 3100;
+  process.cost.call = 2500;
+  process.cost.inside = 700;
+  process.cost.off_by = 3100;
   process.threads.resize(2);
   process.threads[0] = {0, 0, 4711, false, 1100, 0, 3, 4, 0, "app"};
   process.threads[1] = {0, 7, 4712, true, 1200, 8500, 1, 2, 0, "worker"};

@@ -21,7 +21,7 @@ using simdjson::dom::element;
 std::string command(const reader::Trace& trace, const reader::Thread& thread, std::uint32_t row, bool raw) {
   const auto calls_of = [&](const reader::Thread& of) {
     reader::Calls calls = reader::rebuild_calls(trace, of);
-    if (!raw) analysis::take_cost_out(calls, trace.processes()[of.process], std::nullopt);
+    if (!raw) analysis::take_cost_out(calls, trace.processes()[of.process].cost, std::nullopt);
     return calls;
   };
   const reader::Calls calls = calls_of(thread);

@@ -104,7 +104,7 @@ Reply Api::call(const Question& question) {
   json.field("duration", ns(index, place->duration));
   json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
   const reader::Process& process = index.trace().processes()[thread.thread->process];
-  json.field("cost", ns(index, analysis::cost_of_call(calls, place->row, process, thread.noted_costs)));
+  json.field("cost", ns(index, analysis::cost_of_call(calls, place->row, process.cost, thread.noted_costs)));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
   values_.write(json, index, thread, place->row, question.work());
   write_call_states(json, index, thread, place->row);
@@ -198,7 +198,7 @@ Reply Api::occurrences(const Question& question) {
     if (!takes_all && !question.is_raw()) {
       const ThreadIndex& of = index.threads()[place.thread];
       const reader::Process& process = index.trace().processes()[of.thread->process];
-      place.took = place.duration - analysis::cost_of_call(of.calls, place.row, process, of.noted_costs);
+      place.took = place.duration - analysis::cost_of_call(of.calls, place.row, process.cost, of.noted_costs);
     }
     json.open('{')
         .field("thread", place.thread)

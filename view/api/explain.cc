@@ -112,8 +112,8 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
 
   json.open('{').field("thread_index", call.thread).field("index", call.row);
   const reader::Process& process = trace.processes()[its.thread->process];
-  json.field("call_cost", analysis::call_cost_ns(process, trace.clock()));
-  json.field("call_cost_off_by", analysis::call_cost_off_by_ns(process, trace.clock())).field("raw", raw);
+  json.field("call_cost", analysis::call_cost_ns(process.cost, trace.clock()));
+  json.field("call_cost_off_by", analysis::call_cost_off_by_ns(process.cost, trace.clock())).field("raw", raw);
   explained.write(json, [&](Json& to, const analysis::Cause& cause) {
     to.list("functions", cause.path, [&](std::uint32_t number) { return numbers[number]; });
     std::uint32_t row = longest->row_of(cause.path);

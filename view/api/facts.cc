@@ -168,7 +168,7 @@ void write_processes(Json& json, const TraceIndex& index) {
     } else {
       json.value(process.wait_status);
     }
-    json.field("call_cost", analysis::call_cost_ns(process, index.trace().clock()));
+    json.field("call_cost", analysis::call_cost_ns(process.cost, index.trace().clock()));
     json.field("ended", (process.flags & format::kProcessEnded) != 0);
     json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
     json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);

@@ -27,7 +27,7 @@ Scope without_cost(Scope scope) {
     const ThreadIndex& thread = scope.thread(part);
     PartTimes& own = (*parts)[i];
     own.calls = thread;
-    own.calls.calls = analysis::without_cost(thread.calls, part.rows, process_of(*scope.index, thread),
+    own.calls.calls = analysis::without_cost(thread.calls, part.rows, process_of(*scope.index, thread).cost,
                                              thread.noted_costs, own.taken, own.beyond);
     part.thread = &own.calls;
     part.beyond = own.beyond;
@@ -38,13 +38,13 @@ Scope without_cost(Scope scope) {
 
 CallColumns ThreadTimes::of(const ThreadIndex& thread) {
   if (raw_) return thread.calls;
-  return analysis::without_cost(thread.calls, process_of(index_, thread), thread.noted_costs, taken_);
+  return analysis::without_cost(thread.calls, process_of(index_, thread).cost, thread.noted_costs, taken_);
 }
 
 CallColumns ThreadTimes::within(const ThreadIndex& thread, std::uint32_t row) {
   if (raw_) return thread.calls;
   beyond_.clear();
-  return analysis::without_cost(thread.calls, rows_of_call(thread.calls, row), process_of(index_, thread),
+  return analysis::without_cost(thread.calls, rows_of_call(thread.calls, row), process_of(index_, thread).cost,
                                 thread.noted_costs, taken_, beyond_);
 }
 
