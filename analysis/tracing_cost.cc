@@ -1,6 +1,7 @@
 #include "analysis/tracing_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/values.h"
 
@@ -141,6 +142,40 @@ std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, c
     if (of.row >= row && of.row < end && of.ticks > calls.begin[of.row])
       taken += std::min(of.took, of.ticks - calls.begin[of.row]) * format::kCallCostUnit;
   return std::min(taken / format::kCallCostUnit, calls.duration[row]);
+}
+
+namespace {
+/// Threads' clocks (`--clock thread`) are one kind, TSCs of as many ticks a second another.
+bool have_one_clock(const reader::Trace& a, const reader::Trace& b) {
+  constexpr double kCalibrated = 1e-3;
+  const auto is_threads = [](const reader::Process& p) { return p.clock_period_ticks != 0; };
+  const auto uses_threads = [&](const reader::Trace& trace) {
+    return std::any_of(trace.processes().begin(), trace.processes().end(), is_threads);
+  };
+  const auto rate = static_cast<double>(a.clock().ticks_per_second);
+  return std::abs(rate - static_cast<double>(b.clock().ticks_per_second)) <= kCalibrated * rate &&
+         uses_threads(a) == uses_threads(b);
+}
+}  // namespace
+
+std::optional<reader::CallCost> cost_to_compare(std::span<const reader::Trace* const> traces) {
+  std::uint64_t count = 0, call = 0, inside = 0, off_by = 0;
+  bool all_know = true, one_clock = true;
+  for (const reader::Trace* trace : traces) {
+    one_clock = one_clock && have_one_clock(*traces[0], *trace);
+    for (const reader::Process& process : trace->processes()) {
+      if (process.threads.empty()) continue;
+      ++count;
+      all_know = all_know && process.cost.call != 0;
+      call += process.cost.call;
+      inside += process.cost.inside;
+      off_by += process.cost.off_by;
+    }
+  }
+  if (!all_know || count == 0) return reader::CallCost{};
+  if (!one_clock) return std::nullopt;
+  const auto mean = [count](std::uint64_t sum) { return static_cast<std::uint32_t>(sum / count); };
+  return reader::CallCost{mean(call), mean(inside), mean(off_by)};
 }
 
 namespace {

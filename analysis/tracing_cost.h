@@ -21,6 +21,7 @@
 #include "query/scope.h"
 #include "reader/column.h"
 #include "reader/model.h"
+#include "reader/trace.h"
 
 namespace karst::analysis {
 
@@ -81,6 +82,11 @@ query::CallColumns without_cost(query::CallColumns calls, const query::RowRange&
 /// at.
 std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                            std::span<const NotedCost> noted);
+
+/// What a call is taken to cost in traces that are compared. What their processes measured differs by chance, so it is
+/// the mean, by call 0 if some do not know it. None: their clocks differ, as those of two machines do; then each
+/// process has what it measured.
+std::optional<reader::CallCost> cost_to_compare(std::span<const reader::Trace* const> traces);
 
 /// What a call costs, in ns; 0: not known.
 double call_cost_ns(const reader::CallCost& cost, const reader::Clock& clock);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -364,43 +363,13 @@ CostRange call_cost_of(const Input& input) {
   return cost;
 }
 
-namespace {
-/// Events have the same clock, of the same rate: what a call costs is one quantity then, measured several times.
-bool have_one_clock(const std::vector<const Input*>& inputs) {
-  constexpr double kCalibrated = 1e-3;
-  const auto rate = [](const Input* input) { return static_cast<double>(input->trace.clock().ticks_per_second); };
-  const auto is_threads = [](const Input* input) {
-    return input->trace.processes()[input->threads[0]->process].clock_period_ticks != 0;
-  };
-  return std::all_of(inputs.begin(), inputs.end(), [&](const Input* input) {
-    return std::abs(rate(input) - rate(inputs[0])) <= kCalibrated * rate(inputs[0]) &&
-           is_threads(input) == is_threads(inputs[0]);
-  });
-}
-}  // namespace
-
 void take_one_cost(const std::vector<Input*>& inputs) {
-  double count = 0, call = 0, inside = 0, off_by = 0;  // of all processes, ticks
-  bool all_know = true;
-  std::vector<const Input*> with_threads;
-  for (const Input* input : inputs) {
-    if (!input->threads.empty()) with_threads.push_back(input);
-    for (const reader::Thread* thread : input->threads) {
-      const reader::CallCost& of = input->trace.processes()[thread->process].cost;
-      all_know = all_know && of.call != 0;
-      call += of.call;
-      inside += of.inside;
-      off_by += of.off_by;
-      ++count;
-    }
-  }
-  if (all_know && (count == 0 || !have_one_clock(with_threads))) return;
-  const auto mean = [&](double sum) { return static_cast<std::uint32_t>(sum / count); };
+  std::vector<const reader::Trace*> traces;
+  for (const Input* input : inputs) traces.push_back(&input->trace);
+  const auto cost = analysis::cost_to_compare(traces);
   for (Input* input : inputs) {
-    if (all_know)
-      input->cost = reader::CallCost{mean(call), mean(inside), mean(off_by)};
-    else
-      input->raw = true;
+    input->cost = cost;
+    input->raw = input->raw || (cost && cost->call == 0);
   }
 }
 

@@ -143,8 +143,7 @@ struct CostRange {
   double off_by = 0;  ///< so much more or less it may be, at most
 };
 CostRange call_cost_of(const Input& input);
-/// Inputs that are compared: what their processes measured differs by chance, so all are taken to cost the mean; but
-/// not by clocks that differ, as those of two machines do. If some do not know it, times are as recorded.
+/// Of inputs that are compared: calls cost as much in all (analysis::cost_to_compare), or times are as recorded.
 void take_one_cost(const std::vector<Input*>& inputs);
 
 /// What to say where no call passes the filters of an input.

@@ -107,10 +107,12 @@ struct Encodings {
   std::uint8_t code = DW_EH_PE_absptr;
   std::uint8_t language = DW_EH_PE_omit;
   std::uint32_t number = 0;
+  bool is_by_bytes = false;  ///< instructions of the frames that go on in code do so by as many bytes as they say
 };
 
 Encodings encodings_of(const Dwarf_CIE& cie, const ElfImage& image, const std::byte* base, std::uint64_t address) {
   Encodings e;
+  e.is_by_bytes = cie.code_alignment_factor == 1;
   std::string_view letters = cie.augmentation;
   e.has_sizes = letters.starts_with('z');
   if (e.has_sizes) letters.remove_prefix(1);
@@ -188,7 +190,7 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
     frame.code.end = frame.code.begin + length;
     if (e.has_sizes) {
       const std::uint64_t data_size = in.uleb();
-      if (data_size <= in.rest().size() && begins_by_common_rules(in.rest().subspan(data_size)))
+      if (e.is_by_bytes && data_size <= in.rest().size() && begins_by_common_rules(in.rest().subspan(data_size)))
         frame.first_rules = e.number;
       if (e.language != DW_EH_PE_omit) frame.language_data = in.pointer(e.language);
     }

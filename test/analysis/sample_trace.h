@@ -163,6 +163,10 @@ class SampleTrace {
     processes_.back().cost.inside = inside;
     return *this;
   }
+  SampleTrace& ticks_per_second(std::uint64_t rate) {
+    ticks_per_second_ = rate;
+    return *this;
+  }
   SampleTrace& switched(const reader::Switch& change) {
     processes_.back().switches.push_back(change);
     return *this;
@@ -222,6 +226,7 @@ class SampleTrace {
   void write(writing::TraceWriter& writer, const std::function<void(writing::TraceWriter&)>& more = {}) const {
     writer.add_processes(processes_);
     reader::Clock clock;
+    clock.ticks_per_second = ticks_per_second_;
     clock.pairs.push_back({1000, 5'000'001'000, 1'700'000'000'000'000'000, 20});
     writer.add_clock(clock);
     for (const reader::Process& process : processes_) {
@@ -251,6 +256,7 @@ class SampleTrace {
   }
 
  private:
+  std::uint64_t ticks_per_second_ = 1'000'000'000;
   std::vector<reader::Process> processes_;
   std::vector<std::pair<std::uint64_t, std::vector<format::Event>>> events_;  // by thread: first sequence, events
   std::vector<std::pair<std::string, std::string>> sources_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <string>
@@ -246,6 +247,33 @@ TEST(TracingCost, OfAProcessThatDoesNotKnowItIsNothing) {
   reader::Calls calls = calls_of(trace);
   take_cost_out(calls, reader::CallCost{}, {});
   for (std::size_t row = 0; row < calls.size(); ++row) EXPECT_EQ(calls.time(row), calls.duration[row]);
+}
+
+TEST(TracingCost, IsTheSameInTracesThatAreCompared) {
+  // A trace of processes that measured so much, by a clock of so many ticks a second.
+  const auto trace_of = [](const std::vector<std::uint32_t>& costs, std::uint64_t ticks_per_second) {
+    SampleTrace trace;
+    std::uint32_t pid = 1;
+    for (const std::uint32_t cost : costs) {
+      trace.process(pid, "app", {"f"}).costs(cost, cost / 4).thread(pid, "app").call(1, 1000, 1100);
+      ++pid;
+    }
+    return trace.ticks_per_second(ticks_per_second).open();
+  };
+  const auto compared = [](const reader::Trace& a, const reader::Trace& b) {
+    const std::array traces = {&a, &b};
+    return cost_to_compare(traces);
+  };
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  const reader::Trace a = trace_of({1000, 1200}, kSecond), b = trace_of({1700}, kSecond + 1000);
+  const auto mean = compared(a, b);
+  ASSERT_TRUE(mean);
+  EXPECT_EQ(mean->call, 1300U);
+  EXPECT_EQ(mean->inside, (250U + 300 + 425) / 3);
+  EXPECT_FALSE(compared(a, trace_of({1700}, 2 * kSecond)));
+  const auto unknown = compared(a, trace_of({0, 1700}, kSecond));
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->call, 0U);
 }
 
 TEST(TracingCost, NoTimeIsBelowZero) {

@@ -133,6 +133,9 @@ class Thread(LiveTest):
         pid = int(child.stdout.readline())
         control, own = Control(child.pid), Control(pid)
         sites = control.patched_sites
+        end = time.monotonic() + TIMEOUT
+        while own.thread != RUNNING and time.monotonic() < end:  # the child goes on while its thread begins
+            time.sleep(0.001)
         self.assertEqual(own.thread, RUNNING)
         self.assertEqual(own.switch(False), DONE)
         self.assertEqual((own.patched_sites, control.patched_sites), (0, sites))

@@ -254,6 +254,19 @@ class Choice(TortureTest):
         self.assertEqual({name: run.trace.counts.get(name) for name in ("main", "step(int)", "twice(int)")},
                          {"main": 1, "step(int)": 1000, "twice(int)": 2000})
 
+    def test_a_mark_for_indirect_calls_is_no_instruction(self):
+        def kept(flag, least):
+            program = build(f"plain.choice{flag}", "plain/choice.cc", "-O2", flag, compiler="g++")
+            done = subprocess.run([KARST, "places", "--json", "--all", "--min-instructions", str(least), program],
+                                  capture_output=True, text=True, check=True, timeout=TIMEOUT)
+            return {f["name"] for f in json.loads(done.stdout)["functions"] if f["patched"]}
+
+        # step's and twice's instructions are so many that a limit leaves one of them out.
+        self.assertIn("step(int)", kept("-fcf-protection=none", 1))
+        for least in range(1, 17):
+            self.assertEqual(kept("-fcf-protection=none", least), kept("-fcf-protection=full", least), least)
+        self.assertNotIn("step(int)", kept("-fcf-protection=full", 16))
+
     def test_function_alone_that_is_chosen(self):
         run = self.run_traced(self.program(), options=(*WHOLE, "--function", "^step"))
         self.assertEqual(run.trace.counts, {"step(int)": 1000})

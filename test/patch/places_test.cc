@@ -112,6 +112,18 @@ void expect_sound(const Module& m) {
   for (std::uint32_t i = 0; i < t.fixups; ++i) EXPECT_LE(fixups[i].offset + 4, t.code_size);
 }
 
+TEST(Places, AFrameIsAsDeepAtItsBeginAsLibdwSays) {
+  std::size_t shared = 0;
+  with_each_module([&](const ElfImage&, const Frames& frames, const Code&) {
+    for (std::size_t f = 0; f < frames.all().size(); ++f) {
+      const Frame& frame = frames.all()[f];
+      shared += frame.first_rules != 0;
+      EXPECT_EQ(frames.depth_at_begin(f), frames.depth(frame.code.begin)) << std::hex << frame.code.begin;
+    }
+  });
+  EXPECT_GT(shared, 1000U);
+}
+
 TEST(Places, TablesOfRealModulesAreSound) {
   std::size_t patched = 0;
   for (const std::string& path : modules()) {

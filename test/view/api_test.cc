@@ -205,6 +205,7 @@ TEST_F(ApiTest, NonsenseIsAnsweredWithWords) {
       {"functions", {{"trace", "1"}}},
       {"flame", {{"share", "2"}}},
       {"flame", {{"b.trace", "5"}}},
+      {"functions", {{"b.trace", "5"}}},
       {"flame", {{"path", "1,,2"}}},
       {"histogram", {{"function", ""}}},
   };

@@ -88,8 +88,9 @@ class Api {
   Reply values(const Question& question);
   Reply cut(const Question& question);
 
-  /// The same calls, their times without the tracer's cost unless the question wants them raw.
-  Scope sums_scope(const Question& question, Scope scope);
+  /// The same calls, their times without the tracer's cost unless the question wants them raw. `beside`: the trace that
+  /// it is compared with.
+  Scope sums_scope(const Question& question, Scope scope, const TraceIndex* beside = nullptr);
 
   std::shared_ptr<const FilteredLanes> filtered(const TraceIndex& index, const std::vector<std::uint32_t>& functions,
                                                 Work* work);

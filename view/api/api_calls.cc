@@ -1,5 +1,6 @@
 // What is asked of calls, functions and threads.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <limits>
 
@@ -54,8 +55,11 @@ std::shared_ptr<const FilteredLanes> Api::filtered(const TraceIndex& index, cons
   return lanes;
 }
 
-Scope Api::sums_scope(const Question& question, Scope scope) {
-  return question.is_raw() || !question.error().empty() ? scope : without_cost(std::move(scope));
+Scope Api::sums_scope(const Question& question, Scope scope, const TraceIndex* beside) {
+  if (question.is_raw() || !question.error().empty()) return scope;
+  if (beside == nullptr || beside == scope.index) return without_cost(std::move(scope));
+  const std::array traces = {&scope.index->trace(), &beside->trace()};
+  return without_cost(std::move(scope), analysis::cost_to_compare(traces));
 }
 
 Reply Api::tiles(const Question& question) {
@@ -223,7 +227,9 @@ Reply Api::histogram(const Question& question) {
 }
 
 Reply Api::functions(const Question& question) {
-  const Scope scope = sums_scope(question, question.scope());
+  const Question second = question.second();
+  if (!second.error().empty()) question.complain("the trace to compare with: " + second.error());
+  const Scope scope = sums_scope(question, question.scope(), second.any() ? &second.index() : nullptr);
   if (!question.error().empty()) return {};
   const TraceIndex& index = question.index();
   const query::Table table = query::table_of(scope);
@@ -243,8 +249,7 @@ Reply Api::flame(const Question& question) {
   const std::uint32_t root_function = question.has("function") ? question.function() : kNoFunction;
   const Question second = question.second();
   const bool compares = second.any();
-  // What a call cost was timed in each run for itself, and not the same.
-  const Scope scope = compares ? question.scope() : sums_scope(question, question.scope());
+  Scope scope = question.scope();
   std::optional<Scope> other;
   std::uint32_t other_function = kNoFunction;
   if (compares) {
@@ -253,6 +258,8 @@ Reply Api::flame(const Question& question) {
     if (!second.error().empty()) question.complain("the second set of calls: " + second.error());
   }
   if (!question.error().empty()) return {};
+  scope = sums_scope(question, std::move(scope), compares ? &second.index() : nullptr);
+  if (compares) other = sums_scope(question, std::move(*other), &index);
 
   query::FlameTree tree = query::flame(scope, root_function, by);
   std::vector<std::string> extra;

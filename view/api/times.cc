@@ -19,7 +19,7 @@ const reader::Process& process_of(const TraceIndex& index, const ThreadIndex& th
 
 }  // namespace
 
-Scope without_cost(Scope scope) {
+Scope without_cost(Scope scope, const std::optional<reader::CallCost>& cost) {
   const auto parts = std::make_shared<std::vector<PartTimes>>(scope.parts.size());
   scope.workers.run(parts->size(), [&](std::size_t i, std::size_t) {
     if (is_stopped(scope.work)) return;
@@ -27,8 +27,9 @@ Scope without_cost(Scope scope) {
     const ThreadIndex& thread = scope.thread(part);
     PartTimes& own = (*parts)[i];
     own.calls = thread;
-    own.calls.calls = analysis::without_cost(thread.calls, part.rows, process_of(*scope.index, thread).cost,
-                                             thread.noted_costs, own.taken, own.beyond);
+    own.calls.calls =
+        analysis::without_cost(thread.calls, part.rows, cost.value_or(process_of(*scope.index, thread).cost),
+                               thread.noted_costs, own.taken, own.beyond);
     part.thread = &own.calls;
     part.beyond = own.beyond;
   });

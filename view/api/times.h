@@ -1,15 +1,17 @@
 // Times without the tracer's cost in them (analysis/tracing_cost.h).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "reader/model.h"
 #include "view/selection.h"
 
 namespace karst::view {
 
 /// The same calls, whose times are without what tracing cost in the range. The result owns what that takes: 8 bytes for
-/// each call. Nothing of use once its work is stopped.
-Scope without_cost(Scope scope);
+/// each call. Nothing of use once its work is stopped. `cost`: of a call, in all processes; none: what each measured.
+Scope without_cost(Scope scope, const std::optional<reader::CallCost>& cost = {});
 
 /// The calls of one thread at a time. What it returns goes with the next question to it.
 class ThreadTimes {

@@ -54,6 +54,7 @@ function scopeParameters(scope: Scope, prefix = ""): Parameters {
     if (scope[key] !== undefined) parameters[prefix + key] = scope[key];
   if (scope.threads) parameters[`${prefix}threads`] = scope.threads.join(",");
   if (scope.raw) parameters.raw = 1;
+  if (scope.beside !== undefined) parameters["b.trace"] = scope.beside;
   return parameters;
 }
 

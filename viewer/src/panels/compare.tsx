@@ -10,7 +10,7 @@ import { count, duration } from "../model/time";
 import { Aligned, mainThreads, type AlignedSide } from "./aligned";
 import { useAnswer } from "./answers";
 import { FlameGraph } from "./flame";
-import { Empty, Failed, FullName, Swatch, Waiting } from "./parts";
+import { Empty, Failed, FullName, Swatch, TimesChoice, Waiting } from "./parts";
 
 interface Side {
   trace: number;
@@ -49,10 +49,12 @@ function alignedSides([a, b]: [Side, Side]): [AlignedSide, AlignedSide] {
 
 function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
   const [filter, setFilter] = useState("");
-  const answer = useAnswer(id, (signal) =>
+  const raw = useStore((s) => s.raw);
+  const answer = useAnswer(`${id}|${raw}`, (signal) =>
     Promise.all(
-      // As recorded: what tracing took is an estimate of each run for itself, and not the same in both.
-      [a, b].map(({ trace, scope }) => store.state.traces[trace]!.backend.functions({ ...scope, raw: true }, signal)),
+      [a, b].map(({ trace, scope }, side) =>
+        store.state.traces[trace]!.backend.functions({ ...scope, raw, beside: [b, a][side]!.trace }, signal),
+      ),
     ),
   );
   const rows = useMemo(() => {
@@ -82,6 +84,7 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
     <section class="compare-table" aria-label="Difference by function">
       <header class="pane-head">
         <h3>Self time: B − A</h3>
+        <TimesChoice traces={[a.trace, b.trace]} />
         <input
           type="search"
           placeholder="Filter"
@@ -135,9 +138,11 @@ export function ComparePanel() {
   const id = pair ? JSON.stringify(pair) : "";
   const path = zoom.id === id ? zoom.path : [];
   const mode = useStore((s) => s.comparing);
-  const answer = useAnswer(pair && mode === "path" ? `${id}|${path.join()}` : null, (signal) => {
+  const raw = useStore((s) => s.raw);
+  const answer = useAnswer(pair && mode === "path" ? `${id}|${path.join()}|${raw}` : null, (signal) => {
     const [a, b] = pair!;
-    return store.state.traces[a.trace]!.backend.flame(a.scope, { path, b: { ...b.scope, trace: b.trace } }, signal);
+    const query = { path, b: { ...b.scope, trace: b.trace } };
+    return store.state.traces[a.trace]!.backend.flame({ ...a.scope, raw }, query, signal);
   });
   if (!pair)
     return (

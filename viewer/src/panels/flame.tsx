@@ -264,7 +264,7 @@ export function FlamePanel() {
           </nav>
         )}
         <span class="grow" />
-        <TimesChoice trace={trace} />
+        <TimesChoice traces={[trace]} />
         {value && (
           <span class="quiet" role="status" data-testid="flame-sum" data-total={value.total}>
             {search && (

@@ -207,7 +207,7 @@ export function OutlierPanel() {
         <ScopeChoice />
         <TraceChoice trace={trace} both={both} />
         <span class="grow" />
-        <TimesChoice trace={trace} />
+        <TimesChoice traces={[trace]} />
         <span class="quiet" role="status" data-testid="slow-sum">
           {value &&
             `${count(value.found)} ${value.found === 1 ? "call" : "calls"} took three times their function’s usual time or more`}

@@ -61,12 +61,18 @@ export function FullName({ text }: { text: string }) {
   );
 }
 
-/** Beside sums of times: what they have in them. A click chooses. */
-export function TimesChoice({ trace }: { trace: number }) {
+/** Beside sums of times of one trace, or of two that are compared: what they have in them. A click chooses. */
+export function TimesChoice({ traces }: { traces: readonly number[] }) {
   const raw = useStore((s) => s.raw);
-  const info = store.state.traces[trace]?.info;
-  if (!info) return null;
-  const cost = costWords(info);
+  const infos = [...new Set(traces)].flatMap((trace) => store.state.traces[trace]?.info ?? []);
+  if (infos.length === 0) return null;
+  const info = {
+    processes: infos.flatMap(({ processes }) => processes),
+    aggregated: infos.some(({ aggregated }) => aggregated),
+  };
+  // Where one of two does not know it, both are as recorded.
+  const known = infos.length === 1 || info.processes.every(({ callCost }) => callCost > 0);
+  const cost = known ? costWords(info) : undefined;
   if (cost === undefined) return <span class="quiet recorded">as recorded</span>;
   const words = raw && !info.aggregated ? recordedWords(info) : `without tracing’s ${cost} ns a call`;
   const title = "An estimate of the traced process, as karst report has it. The timeline is as recorded.";

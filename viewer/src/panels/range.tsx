@@ -75,7 +75,7 @@ export function RangePanel() {
             </div>
           </dl>
         )}
-        <TimesChoice trace={trace} />
+        <TimesChoice traces={[trace]} />
         {answer.value?.states && <States times={answer.value.states} label="range" />}
         <div class="actions">
           <button onClick={() => (store.set({ tab: "range" }), fitSelection())}>

@@ -278,7 +278,7 @@ export function TablePanel() {
         </label>
         {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
         <span class="grow" />
-        <TimesChoice trace={trace} />
+        <TimesChoice traces={[trace]} />
         <span class="quiet" role="status" data-testid="table-sum">
           {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls ·{" "}
           {duration(rows.reduce((total, row) => total + row.self, 0))} self

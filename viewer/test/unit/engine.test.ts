@@ -90,9 +90,11 @@ describe("the page's questions", () => {
     opened.ready();
     const [a, b] = [0, 1].map((number) => new Questions(new EngineTransport(opened, number)));
     expect([(await a!.trace()).name, (await b!.trace()).name]).toEqual(["0.karst", "2.karst"]);
-    const flame = await a!.flame({}, { b: { trace: 1 } });
-    expect(flame.total).toBe((await a!.functions({ raw: true })).busy);
-    expect(flame.b!.total).toBe((await b!.functions({ raw: true })).busy);
+    for (const raw of [false, true]) {
+      const flame = await a!.flame({ raw }, { b: { trace: 1 } });
+      expect(flame.total).toBe((await a!.functions({ raw, beside: 1 })).busy);
+      expect(flame.b!.total).toBe((await b!.functions({ raw, beside: 0 })).busy);
+    }
   });
 });
 

@@ -21,6 +21,8 @@ export interface Scope {
   function?: number;
   /** Times as recorded; left out: without what tracing took. */
   raw?: boolean;
+  /** Sums are compared with those of this trace: tracing is taken to cost as much in both. */
+  beside?: number;
 }
 
 export interface SourceText {

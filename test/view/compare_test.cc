@@ -1,0 +1,57 @@
+// Sums of two traces that are compared: what a call is taken to cost is the same in both.
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <memory>
+#include <string>
+
+#include "test/view/random_trace.h"
+#include "view/api/api.h"
+
+namespace karst {
+namespace {
+
+/// main lasts 2000 ns and makes four calls of 100 ns. Its process measured that a call costs so many ns.
+std::unique_ptr<view::TraceIndex> trace_with(std::uint32_t cost, std::uint32_t inside, std::uint64_t rate) {
+  test::SampleTrace sample;
+  sample.process(1, "app", {"main", "leaf"}).costs(cost * format::kCallCostUnit, inside * format::kCallCostUnit);
+  sample.ticks_per_second(rate).thread(1, "app").enter(1, 1000);
+  for (std::uint64_t call = 0; call < 4; ++call) sample.call(2, 1100 + 200 * call, 1200 + 200 * call);
+  sample.exit(1, 3000);
+  return test::index_of(sample);
+}
+
+double number(view::Api& api, const char* path, const view::Parameters& parameters, const char* field) {
+  const view::Reply reply = api.answer(path, parameters);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  simdjson::dom::parser parser;
+  return parser.parse(reply.body)[field].get_double();
+}
+
+TEST(ViewCompare, TakesTheSameOutOfBothTraces) {
+  const auto a = trace_with(8, 2, 1'000'000'000), b = trace_with(12, 6, 1'000'000'000);
+  view::Api api({a.get(), b.get()}, "1");
+  EXPECT_EQ(number(api, "functions", {}, "busy"), 2000 - 2 - 4 * 8);
+  EXPECT_EQ(number(api, "functions", {{"trace", "1"}}, "busy"), 2000 - 6 - 4 * 12);
+  EXPECT_EQ(number(api, "functions", {{"b.trace", "1"}}, "busy"), 2000 - 4 - 4 * 10);
+  EXPECT_EQ(number(api, "functions", {{"trace", "1"}, {"b.trace", "0"}}, "busy"), 2000 - 4 - 4 * 10);
+  for (const char* total : {"total", "total_b"}) {
+    EXPECT_EQ(number(api, "flame", {{"b.trace", "1"}}, total), 2000 - 4 - 4 * 10);
+    EXPECT_EQ(number(api, "flame", {{"b.trace", "1"}, {"raw", "1"}}, total), 2000);
+  }
+  // Two parts of one trace have what its process measured.
+  EXPECT_EQ(number(api, "flame", {{"b.trace", "0"}}, "total_b"), 2000 - 2 - 4 * 8);
+}
+
+TEST(ViewCompare, EachHasItsOwnByAnotherClockAndNoneWithoutAnEstimate) {
+  const auto a = trace_with(8, 2, 1'000'000'000), other = trace_with(12, 6, 2'000'000'000),
+             unknown = trace_with(0, 0, 1'000'000'000);
+  view::Api api({a.get(), other.get(), unknown.get()}, "1");
+  EXPECT_EQ(number(api, "flame", {{"b.trace", "1"}}, "total"), 2000 - 2 - 4 * 8);
+  EXPECT_EQ(number(api, "flame", {{"b.trace", "1"}}, "total_b"), (2000 - 6 - 4 * 12) / 2);
+  EXPECT_EQ(number(api, "flame", {{"b.trace", "2"}}, "total"), 2000);
+  EXPECT_EQ(number(api, "functions", {{"b.trace", "2"}}, "busy"), 2000);
+}
+
+}  // namespace
+}  // namespace karst
