@@ -84,7 +84,6 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
     <section class="compare-table" aria-label="Difference by function">
       <header class="pane-head">
         <h3>Self time: B − A</h3>
-        <TimesChoice traces={[a.trace, b.trace]} />
         <input
           type="search"
           placeholder="Filter"
@@ -182,6 +181,7 @@ export function ComparePanel() {
         <span class="legend">
           <span class="key shorter" /> shorter in B <span class="key longer" /> longer in B
         </span>
+        <TimesChoice traces={[a.trace, b.trace]} />
         <span class="grow" />
         {traces.length > 1 && (
           <label>
