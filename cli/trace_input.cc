@@ -364,8 +364,8 @@ CostRange call_cost_of(const Input& input) {
 }
 
 void take_one_cost(const std::vector<Input*>& inputs) {
-  std::vector<const reader::Trace*> traces;
-  for (const Input* input : inputs) traces.push_back(&input->trace);
+  std::vector<const reader::Trace*> traces(inputs.size());
+  std::transform(inputs.begin(), inputs.end(), traces.begin(), [](const Input* input) { return &input->trace; });
   const auto cost = analysis::cost_to_compare(traces);
   for (Input* input : inputs) {
     input->cost = cost;
