@@ -91,8 +91,8 @@ TEST(Decoder, SeesWhereBytesEnd) {
                                                       {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8}};
   Decoder decoder;
   for (const auto& instruction : instructions) {
-    std::vector<std::byte> bytes;
-    for (const int byte : instruction) bytes.push_back(static_cast<std::byte>(byte));
+    std::vector<std::byte> bytes(instruction.size());
+    std::transform(instruction.begin(), instruction.end(), bytes.begin(), [](int b) { return std::byte(b); });
     ASSERT_TRUE(decoder.decode(bytes, 0));
     for (std::size_t size = 0; size < bytes.size(); ++size)
       EXPECT_FALSE(decoder.decode(std::span(bytes).first(size), 0)) << size;
