@@ -120,14 +120,10 @@ bool is_known_by_its_shape(const ZydisDecodedInstruction& i) {
 /// The address that stands in the instruction as a distance from its end.
 std::uint64_t target_of(std::span<const std::byte> bytes, std::uint64_t address, const Instruction& i,
                         std::size_t number_size) {
-  std::int64_t distance = 0;
-  if (number_size == sizeof(std::int8_t)) {
-    distance = static_cast<std::int8_t>(bytes[i.field]);
-  } else {
-    std::int32_t number = 0;
-    std::memcpy(&number, &bytes[i.field], sizeof number);
-    distance = number;
-  }
+  std::uint32_t number = 0;
+  std::memcpy(&number, &bytes[i.field], number_size);
+  const std::size_t unused = 8 * (sizeof number - number_size);
+  const std::int64_t distance = static_cast<std::int32_t>(number << unused) >> unused;
   return address + i.size + static_cast<std::uint64_t>(distance);
 }
 
