@@ -187,8 +187,9 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side
   json.field("runs_a", a.size()).field("runs_b", b.size());
   json.field("test", a.size() + b.size() > 2 ? "moderated t" : "Mann-Whitney");
   json.field("false_share", used.false_share).field("least_change", used.least_change);
-  const CostRange cost = call_cost_of(*a[0].input);
-  json.field("call_cost_ns", cost.most).field("call_cost_off_by_ns", cost.off_by).key("functions").open('[');
+  const CostRange of_a = call_cost_of(*a[0].input), of_b = call_cost_of(*b[0].input);
+  json.field("call_cost_ns", std::max(of_a.most, of_b.most));
+  json.field("call_cost_off_by_ns", std::max(of_a.off_by, of_b.off_by)).key("functions").open('[');
   for (const analysis::FunctionDiff& diff : functions) {
     json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);
     if (diff.tested) {
@@ -301,7 +302,9 @@ int diff(const Options& options) {
   } else {
     Screen screen(options.text);
     print_text(functions, *a, *b, options.all, screen);
-    say_cost(screen, *a->front().input);
+    const Input &of_a = *a->front().input, &of_b = *b->front().input;
+    say_cost(screen, of_a);
+    if (cost_text(of_b) != cost_text(of_a)) say_cost(screen, of_b);  // by another clock
     status = screen.finish(&first_a);
   }
   if (status != kExitOk || options.fail_over.empty()) return status;

@@ -48,7 +48,7 @@ class Finder {
     std::vector<Joined::Looked> looked(all.size());
     const auto look_from = [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n)
-        if (may_be_patched(all[n])) looked[n] = joined_.look(all[n].all());
+        if (is_wanted(frame(all[n].owner).code.begin) && is_called(all[n])) looked[n] = joined_.look(all[n].all());
     };
     symbols::side_by_side([&] { look_from(0, all.size() / 2); }, [&] { look_from(all.size() / 2, all.size()); });
     functions.reserve(all.size());
@@ -84,9 +84,8 @@ class Finder {
   }
 
   /// As far as it can be seen without its instructions.
-  bool may_be_patched(const Joined::Function& f) const {
-    return is_wanted(frame(f.owner).code.begin) && joined_.begins_called(f.owner) && !joined_.is_linkage(f.owner) &&
-           !code_.is_start(frame(f.owner).code.begin);
+  bool is_called(const Joined::Function& f) const {
+    return joined_.begins_called(f.owner) && !joined_.is_linkage(f.owner) && !code_.is_start(frame(f.owner).code.begin);
   }
 
   Function place(const Joined::Function& joined, const Joined::Looked& looked) {
@@ -101,7 +100,7 @@ class Finder {
       return function;
     }
     for (const std::size_t part : joined.parts) function.parts.push_back(frame(part).code.begin);
-    function.left_out = may_be_patched(joined) ? reason(function, joined, looked) : LeftOut::kUnusualFrame;
+    function.left_out = is_called(joined) ? reason(function, joined, looked) : LeftOut::kUnusualFrame;
     if (function.left_out != LeftOut::kNot) function.stubs.clear();
     return function;
   }
@@ -326,7 +325,7 @@ class Finder {
     const Joined::Looked looked = joined_.look(all);
     Function function;
     function.code = frame(*f).code;
-    if (joined.owner != *f || !joined_.begins_called(*f) || joined_.is_linkage(*f) || code_.is_start(at))
+    if (joined.owner != *f || !is_called(joined))
       detour.left_out = LeftOut::kUnusualFrame;
     else if (looked.unsound != LeftOut::kNot)
       detour.left_out = looked.unsound;
