@@ -59,9 +59,7 @@ struct Graph {
 
   const std::string& name(std::uint32_t number) const { return functions->functions()[number].name; }
   std::uint64_t total_ns(const query::Edge& edge) const { return clock->to_ns(edge.total); }
-  std::uint64_t self_ns(const query::Edge& edge) const {
-    return static_cast<std::int64_t>(edge.self) < 0 ? 0 : clock->to_ns(edge.self);
-  }
+  std::uint64_t self_ns(const query::Edge& edge) const { return clock->to_ns(edge.self); }
   bool has(std::uint32_t number) const { return place_of.contains(number); }
 };
 
@@ -187,6 +185,7 @@ int graph_command(const Options& options) {
     builder.add(thread, calls);
     sums.add(builder.parts().latest());
   });
+  sums.settle();
   graph.report = builder.finish();
   if (graph.report.functions.empty()) return fail(nothing_passes(**input));
   graph.functions = &builder.parts().functions();

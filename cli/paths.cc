@@ -158,6 +158,7 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
     if (calls.size() != 0) tree.add(part, query::kNoFunction, what);
     if (sampled != nullptr) sampled->add(thread, calls, part);
   });
+  tree.settle();
   if (sampled != nullptr) {
     if (input.has_all_threads) sampled->add_others();
     sampled->give();

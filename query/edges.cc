@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "query/pair_hash.h"
+#include "query/settle.h"
 
 namespace karst::query {
 std::uint32_t EdgeSums::number(std::uint32_t caller, std::uint32_t callee) {
@@ -57,6 +58,12 @@ void EdgeSums::add(const Scope::Part& part) {
     stack.push_back({row, callee, at});
   });
   for (const Frame& frame : stack) --active_[frame.edge];
+}
+
+void EdgeSums::settle() {
+  query::settle(
+      edges_.size(), [&](std::size_t i) -> std::uint64_t& { return edges_[i].self; },
+      [&](std::size_t i) { return edges_[i].callee; });
 }
 
 }  // namespace karst::query

@@ -14,7 +14,7 @@ struct Edge {
   std::uint32_t callee = kNoFunction;
   std::uint64_t calls = 0;
   std::uint64_t total = 0;  ///< time within the callee; such a call within another one of the same edge adds nothing
-  std::uint64_t self = 0;   ///< its own; wraps if callees outlast it, as FunctionSums::self
+  std::uint64_t self = 0;   ///< its own; until settle() it wraps if callees outlast it, as FunctionSums::self
 };
 
 /// Adds up parts. Use from one thread at a time.
@@ -22,6 +22,8 @@ class EdgeSums {
  public:
   EdgeSums() : table_(64) {}
   void add(const Scope::Part& part);
+  /// Behind all parts: own times that are less than nothing go (query/settle.h).
+  void settle();
   /// In order of their first call.
   const std::vector<Edge>& edges() const { return edges_; }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "query/pair_hash.h"
+#include "query/settle.h"
 
 namespace karst::query {
 namespace {
@@ -210,8 +211,7 @@ FlameTree FlameTree::weighed(const std::vector<bool>* wanted, bool by_calls) con
     if (!is_wanted(nodes_[i])) continue;
     const FlameNode::Side& from = nodes_[i].side[0];
     FlameNode::Side& to = result.nodes_[here[i]].side[0];
-    const bool outlasted = static_cast<std::int64_t>(from.self) < 0;
-    to.self += by_calls ? from.calls : outlasted ? 0 : from.self;
+    to.self += by_calls ? from.calls : from.self;
     to.calls += from.calls;
     result.nodes_[0].side[0].calls += from.calls;
   }
@@ -221,6 +221,13 @@ FlameTree FlameTree::weighed(const std::vector<bool>* wanted, bool by_calls) con
     result.nodes_[node.parent].side[0].total += node.side[0].total;
   }
   return result;
+}
+
+void FlameTree::settle() {
+  // The root has nothing of its own.
+  query::settle(
+      nodes_.size() - 1, [&](std::size_t i) -> std::uint64_t& { return nodes_[i + 1].side[0].self; },
+      [&](std::size_t i) { return nodes_[i + 1].function; });
 }
 
 void FlameTree::give(std::uint32_t node, std::uint32_t below, std::uint64_t weight) {

@@ -39,6 +39,8 @@ class FlameTree {
   /// Weights of all nodes, first side: `self[node]` and `calls[node]` are its own; total is what is below it as well.
   /// The tree must have had none.
   void weigh(const std::vector<std::uint64_t>& self, const std::vector<std::uint64_t>& calls);
+  /// Own times that are less than nothing, of the first side, go (query/settle.h). Totals stay as they are.
+  void settle();
   /// Of `node`'s own weight so much is that of a node below it. Node 0 has more then, as nothing of it was its own.
   void give(std::uint32_t node, std::uint32_t below, std::uint64_t weight);
   /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
@@ -55,9 +57,8 @@ class FlameTree {
   /// From each function to its callers; a node's `total` is the self time that ran along its path, see the protocol.
   /// Callers are followed for some hundred calls upwards; what is above is summed.
   FlameTree inverted(const Work* work = nullptr) const;
-  /// The paths that end in a function of `wanted` (by number; null: all), first side alone. A node's `self` is its own
-  /// weight, time or calls, and 0 where callees outlast their caller; its `total` is exactly the sum of `self` below
-  /// it.
+  /// The paths that end in a function of `wanted` (by number; null: all), first side alone, of a tree that is settled.
+  /// A node's `self` is its own weight, time or calls; its `total` is exactly the sum of `self` below it.
   FlameTree weighed(const std::vector<bool>* wanted, bool by_calls) const;
 
  private:

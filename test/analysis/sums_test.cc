@@ -14,6 +14,7 @@
 #include "format/note.h"
 #include "query/edges.h"
 #include "query/flame.h"
+#include "query/settle.h"
 #include "query/table.h"
 #include "reader/trace.h"
 #include "write/synthetic.h"
@@ -185,6 +186,7 @@ std::uint64_t compare(const writing::SyntheticTrace& wanted, const Asked& asked)
   EXPECT_EQ(answers.edges, naive.edges);
 
   // A node's weight is its own time, its total the sum of all weights below: as its calls lasted.
+  tree.settle();
   const query::FlameTree weighed = tree.weighed(nullptr, false);
   std::vector<std::string> path(weighed.nodes().size());
   for (std::size_t i = 1; i < weighed.nodes().size(); ++i) {
@@ -218,6 +220,26 @@ writing::SyntheticTrace random_trace(std::uint64_t seed) {
 
 // A trace's history takes some 20,000 ticks a thread and begins here.
 constexpr std::uint64_t kStart = 3'000'000'000'000;
+
+TEST(Sums, WhatIsLessThanNothingIsTakenFromTheFunctionsOtherParts) {
+  struct Part {
+    std::uint32_t function;
+    std::uint64_t ticks;
+  };
+  const auto less = [](std::uint64_t ticks) { return std::uint64_t{0} - ticks; };
+  std::vector<Part> parts = {{1, 10}, {2, 5}, {1, less(9)}, {1, 20}, {3, less(4)}, {1, 1}, {3, 3}, {4, less(1)}};
+  query::settle(
+      parts.size(), [&](std::size_t i) -> std::uint64_t& { return parts[i].ticks; },
+      [&](std::size_t i) { return parts[i].function; });
+  std::map<std::uint32_t, std::uint64_t> sums;
+  std::vector<std::uint64_t> ticks;
+  for (const Part& part : parts) {
+    sums[part.function] += part.ticks;
+    ticks.push_back(part.ticks);
+  }
+  EXPECT_EQ(sums, (std::map<std::uint32_t, std::uint64_t>{{1, 22}, {2, 5}, {3, 0}, {4, 0}}));
+  EXPECT_EQ(ticks, (std::vector<std::uint64_t>{8, 5, 0, 14, 0, 0, 0, 0}));  // 9/31 of 10, 30 and 31 are gone
+}
 
 TEST(Sums, AllAnswersAgreeOnRandomTraces) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

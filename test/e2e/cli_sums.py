@@ -26,7 +26,7 @@ class Sums(Case):
         return {path: int(number) for path, number in lines}
 
     def test_all_commands_agree(self):
-        for name in ("sample.karst", "walk.karst"):
+        for name in ("sample.karst", "walk.karst", "costly.karst"):
             for filters in self.FILTERS:
                 words = [self.path(name), *filters]
                 report = json.loads(self.good("report", "--json", *words))["functions"]

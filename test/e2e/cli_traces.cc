@@ -78,6 +78,18 @@ void write_one(const std::filesystem::path& path) {
   sample.write(writer);
 }
 
+// Where tracing took more of work() than there was of it, when main() called it; in step_1() there was much.
+void write_costly(const std::filesystem::path& path) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "work(int)", "step_1()", "leaf()"});
+  sample.costs(20 * format::kCallCostUnit, 5 * format::kCallCostUnit).thread(10, "app").enter(1, 1000).enter(2, 2000);
+  for (std::uint64_t i = 0; i < 100; ++i) sample.call(4, 2000 + i * 20, 2018 + i * 20);
+  sample.exit(2, 4000).enter(3, 5000).call(2, 6000, 9000).enter(2, 10'000).call(4, 10'500, 10'700).exit(2, 11'000);
+  sample.exit(3, 12'000).exit(1, 20'000);
+  writing::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
 void write_synthetic(const std::filesystem::path& path, std::uint64_t events, writing::SyntheticShape shape,
                      bool named = true) {
   writing::SyntheticTrace wanted;
@@ -107,6 +119,7 @@ int main(int argc, char** argv) {
     karst::test::write_steady(directory / "after.karst", 98);
     karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
     karst::test::write_synthetic(directory / "walk.karst", 4'000, karst::writing::SyntheticShape::kRandom);
+    karst::test::write_costly(directory / "costly.karst");
     karst::test::write_one(directory / "one.karst");
     karst::test::write_synthetic(directory / "nameless.karst", 4'000, karst::writing::SyntheticShape::kRandom, false);
     karst::test::write_synthetic(directory / "big.karst", 400'000, karst::writing::SyntheticShape::kFlat);
