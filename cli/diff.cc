@@ -123,6 +123,20 @@ std::string program_of(const reader::Trace& trace) {
   return printable(path.empty() ? trace.processes().front().name : path.substr(path.find_last_of('/') + 1));
 }
 
+constexpr const char* kWhyNameless = "its program had no symbols, or the file ends before it has the names";
+
+/// What stands for the name of a function, where no function of these traces has one; else empty.
+std::string nameless(const Side& side) {
+  const std::string* first = nullptr;
+  for (const Run& run : side) {
+    for (const analysis::FunctionReport& f : run.report.functions) {
+      if (f.name.find("+0x") == std::string::npos && !f.name.starts_with("function#")) return {};
+      if (first == nullptr) first = &f.name;
+    }
+  }
+  return first != nullptr ? printable(*first) : "";
+}
+
 std::string change_text(const analysis::FunctionDiff& diff) {
   if (diff.side[0].calls == 0) return "new";
   if (diff.side[1].calls == 0) return "gone";
@@ -283,9 +297,14 @@ int diff(const Options& options) {
   const reader::Trace &first_a = a->front().input->trace, &first_b = b->front().input->trace;
   const std::string program_a = program_of(first_a), program_b = program_of(first_b);
   const bool one_in_both = std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.in_both(); });
-  if (!one_in_both)
+  if (!one_in_both) {
+    for (const Side* side : {&*a, &*b})
+      if (const std::string stand_in = nameless(*side); !stand_in.empty())
+        return fail({fmt::format("the functions of {} have no names to compare by, as {}: {}",
+                                 side->front().input->trace.name(), stand_in, kWhyNameless)});
     return fail({fmt::format("no function was called both in {} (of {}) and in {} (of {}): are they of one program?",
                              first_a.name(), program_a, first_b.name(), program_b)});
+  }
   if (program_a != program_b)
     std::fprintf(stderr, "karst: these are traces of different programs, %s and %s: what they share is compared\n",
                  program_a.c_str(), program_b.c_str());
