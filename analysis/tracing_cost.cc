@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "analysis/values.h"
 
@@ -130,18 +131,34 @@ query::CallColumns without_cost(query::CallColumns calls, const query::RowRange&
   return viewing(calls, taken, cost);
 }
 
+CostWithin::CostWithin(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
+                       std::span<const NotedCost> noted)
+    : calls_(calls), cost_(cost) {
+  if (cost.call == 0) return;
+  const std::uint32_t end = query::subtree_end(calls, row);
+  std::copy_if(noted.begin(), noted.end(), std::back_inserter(noted_),
+               [&](const NotedCost& of) { return of.row >= row && of.row < end; });
+  std::stable_sort(noted_.begin(), noted_.end(), [](const NotedCost& a, const NotedCost& b) { return a.row < b.row; });
+}
+
+std::uint64_t CostWithin::of(std::uint32_t row) const {
+  if (cost_.call == 0) return 0;
+  const CostOfCalls of_calls(cost_);
+  const std::uint32_t end = query::subtree_end(calls_, row);
+  std::uint64_t taken = of_calls.inside(calls_, row);
+  for (std::uint32_t at = row + 1; at < end; ++at)
+    if (is_recorded(calls_.marks[at])) taken += of_calls.inside(calls_, at) + of_calls.outside();
+  auto noted = std::lower_bound(noted_.begin(), noted_.end(), row,
+                                [](const NotedCost& of, std::uint32_t number) { return of.row < number; });
+  for (; noted != noted_.end() && noted->row < end; ++noted)
+    if (noted->ticks > calls_.begin[noted->row])
+      taken += std::min(noted->took, noted->ticks - calls_.begin[noted->row]) * format::kCallCostUnit;
+  return std::min(taken / format::kCallCostUnit, calls_.duration[row]);
+}
+
 std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                            std::span<const NotedCost> noted) {
-  if (cost.call == 0) return 0;
-  const CostOfCalls of_calls(cost);
-  const std::uint32_t end = query::subtree_end(calls, row);
-  std::uint64_t taken = of_calls.inside(calls, row);
-  for (std::uint32_t at = row + 1; at < end; ++at)
-    if (is_recorded(calls.marks[at])) taken += of_calls.inside(calls, at) + of_calls.outside();
-  for (const NotedCost& of : noted)
-    if (of.row >= row && of.row < end && of.ticks > calls.begin[of.row])
-      taken += std::min(of.took, of.ticks - calls.begin[of.row]) * format::kCallCostUnit;
-  return std::min(taken / format::kCallCostUnit, calls.duration[row]);
+  return CostWithin(calls, row, cost, noted).of(row);
 }
 
 namespace {

@@ -66,7 +66,8 @@ struct Two {
     view::AlignSide sides[2];
     for (int side = 0; side < 2; ++side) {
       names[side] = view::common_names(*index[0], *index[side], extra);
-      sides[side] = {index[side].get(), &index[side]->threads()[0], side == 0 ? row_a : row_b, &names[side]};
+      const view::ThreadIndex& thread = index[side]->threads()[0];
+      sides[side] = {index[side].get(), &thread, thread.calls, side == 0 ? row_a : row_b, &names[side]};
     }
     return view::align(sides[0], sides[1], share);
   }
@@ -158,7 +159,8 @@ TEST(Align, StopsWhenToldTo) {
   (void)two.aligned(0.1);
   view::Work work;
   work.stop = true;
-  const view::AlignSide side{two.index[0].get(), &two.index[0]->threads()[0], reader::kNoParent, &two.names[0]};
+  const view::ThreadIndex& thread = two.index[0]->threads()[0];
+  const view::AlignSide side{two.index[0].get(), &thread, thread.calls, reader::kNoParent, &two.names[0]};
   EXPECT_EQ(view::align(side, side, 0.00001, &work).calls.size(), 1U);
 }
 

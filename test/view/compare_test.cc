@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "test/view/random_trace.h"
 #include "view/api/api.h"
@@ -41,6 +42,33 @@ TEST(ViewCompare, TakesTheSameOutOfBothTraces) {
   }
   // Two parts of one trace have what its process measured.
   EXPECT_EQ(number(api, "flame", {{"b.trace", "0"}}, "total_b"), 2000 - 2 - 4 * 8);
+}
+
+TEST(ViewCompare, FlowsInOrderAreWithoutThatToo) {
+  const auto a = trace_with(8, 2, 1'000'000'000), b = trace_with(12, 6, 1'000'000'000);
+  view::Api api({a.get(), b.get()}, "1");
+  // Node by node, then those of b.
+  const auto times = [&api](view::Parameters parameters, const char* field) {
+    const view::Reply reply = api.answer("align", parameters);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    simdjson::dom::parser parser;
+    const simdjson::dom::element nodes = parser.parse(reply.body)["nodes"];
+    std::vector<double> found;
+    for (const std::string& name : {std::string(field), std::string(field) + "_b"})
+      for (const simdjson::dom::element one : nodes[name]) found.push_back(one.get_double());
+    return found;
+  };
+  const std::vector<double> recorded = {2000, 2000, 100, 100, 100, 100, 2000, 2000, 100, 100, 100, 100};
+  // A call costs 10, of which 4 lie inside; all of a thread is without its calls' insides.
+  const std::vector<double> without = {1956, 1956, 96, 96, 96, 96, 1956, 1956, 96, 96, 96, 96};
+  EXPECT_EQ(times({{"b.trace", "1"}}, "duration"), recorded);
+  EXPECT_EQ(times({{"b.trace", "1"}}, "took"), without);
+  EXPECT_EQ(times({{"b.trace", "1"}, {"raw", "1"}}, "took"), recorded);
+  // One call beside another of the same trace: each without what its process measured.
+  const view::Parameters two = {{"thread", "0"}, {"index", "1"}, {"b.thread", "0"}, {"b.index", "2"}};
+  EXPECT_EQ(times(two, "took"), (std::vector<double>{98, 98}));
+  EXPECT_EQ(times({{"thread", "0"}, {"index", "0"}, {"b.trace", "1"}, {"b.thread", "0"}, {"b.index", "1"}}, "took"),
+            (std::vector<double>{1956, 96, 96, 96, 96, 96, 0, 0, 0, 0}));
 }
 
 TEST(ViewCompare, EachHasItsOwnByAnotherClockAndNoneWithoutAnEstimate) {

@@ -225,7 +225,8 @@ TEST(Calls, SubtreesAndChildren) {
       longest = std::max(longest, calls.duration[other]);
     }
     EXPECT_EQ(view::subtree_end(calls, row), row + within.size()) << row;
-    const view::Children children = view::children_of(*made.index, thread, row, 5);
+    const analysis::CostWithin none(calls, row, {}, {});
+    const view::Children children = view::children_of(*made.index, thread, row, 5, none);
     EXPECT_EQ(children.count, count);
     EXPECT_EQ(children.total, total);
     EXPECT_EQ(children.longest.size(), std::min<std::uint64_t>(count, 5));

@@ -22,8 +22,16 @@ struct Child {
   AlignItem item;
 };
 
+/// What tracing took of all calls of the thread, in ticks.
+std::uint64_t cost_of_all(const CallColumns& calls) {
+  std::uint64_t cost = 0;
+  for (std::uint32_t row = 0; row < calls.size(); row = subtree_end(calls, row))
+    cost += calls.duration[row] - calls.time(row);
+  return cost;
+}
+
 std::vector<Child> children_of(const AlignSide& side, std::uint32_t row, Work* work) {
-  const CallColumns& calls = side.thread->calls;
+  const CallColumns& calls = side.calls;
   const bool whole = row == reader::kNoParent;
   const auto end = whole ? static_cast<std::uint32_t>(calls.size()) : subtree_end(calls, row);
   std::vector<Child> children;
@@ -141,10 +149,14 @@ class Aligner {
       const ThreadIndex& thread = *sides_[side].thread;
       root.row[side] = sides_[side].row;
       root.has[side] = true;
+      const CallColumns& calls = sides_[side].calls;
       const bool whole = root.row[side] == reader::kNoParent;
-      start_[side] = whole ? thread.first_ticks : thread.calls.begin[root.row[side]];
-      const std::uint64_t end = whole ? std::max(thread.last_ticks, start_[side]) : thread.calls.end(root.row[side]);
-      root.duration[side] = sides_[side].index->to_ns(static_cast<double>(end - start_[side]));
+      start_[side] = whole ? thread.first_ticks : calls.begin[root.row[side]];
+      const std::uint64_t end = whole ? std::max(thread.last_ticks, start_[side]) : calls.end(root.row[side]);
+      const std::uint64_t ticks = end - start_[side];
+      const std::uint64_t took = whole ? ticks - std::min(ticks, cost_of_all(calls)) : calls.time(root.row[side]);
+      root.duration[side] = sides_[side].index->to_ns(static_cast<double>(ticks));
+      root.took[side] = sides_[side].index->to_ns(static_cast<double>(took));
       longest = std::max(longest, root.duration[side]);
       if (!whole) root.name = (*sides_[side].names)[sides_[side].index->function_of(thread, root.row[side])];
     }
@@ -215,7 +227,9 @@ class Aligner {
       call.row[side] = of[side]->row;
       call.name = of[side]->item.name;
       call.duration[side] = of[side]->item.duration;
-      const std::uint64_t begin = sides_[side].thread->calls.begin[of[side]->row];
+      const CallColumns& calls = sides_[side].calls;
+      call.took[side] = sides_[side].index->to_ns(static_cast<double>(calls.time(of[side]->row)));
+      const std::uint64_t begin = calls.begin[of[side]->row];
       call.begin[side] = sides_[side].index->to_ns(static_cast<double>(begin - std::min(begin, start_[side])));
     }
     result_.calls.push_back(call);

@@ -17,6 +17,7 @@ namespace karst::view {
 struct AlignSide {
   const TraceIndex* index = nullptr;
   const ThreadIndex* thread = nullptr;
+  CallColumns calls;                                  ///< the thread's; their time() is what they took
   std::uint32_t row = reader::kNoParent;              ///< kNoParent: all calls of the thread
   const std::vector<std::uint32_t>* names = nullptr;  ///< functions of the index to names common to both sides
 };
@@ -27,8 +28,9 @@ struct AlignedCall {
   /// kNoParent: this side has no such call. The root has none on either side when whole threads are compared.
   std::uint32_t row[2] = {reader::kNoParent, reader::kNoParent};
   bool has[2] = {false, false};
-  double begin[2] = {0, 0};  ///< ns since the root's begin on this side
-  double duration[2] = {0, 0};
+  double begin[2] = {0, 0};     ///< ns since the root's begin on this side
+  double duration[2] = {0, 0};  ///< as recorded
+  double took[2] = {0, 0};
 };
 
 struct Alignment {

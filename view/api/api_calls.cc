@@ -1,6 +1,5 @@
 // What is asked of calls, functions and threads.
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <limits>
 
@@ -57,9 +56,8 @@ std::shared_ptr<const FilteredLanes> Api::filtered(const TraceIndex& index, cons
 
 Scope Api::sums_scope(const Question& question, Scope scope, const TraceIndex* beside) {
   if (question.is_raw() || !question.error().empty()) return scope;
-  if (beside == nullptr || beside == scope.index) return without_cost(std::move(scope));
-  const std::array traces = {&scope.index->trace(), &beside->trace()};
-  return without_cost(std::move(scope), analysis::cost_to_compare(traces));
+  const auto cost = cost_beside(*scope.index, beside);
+  return without_cost(std::move(scope), cost);
 }
 
 Reply Api::tiles(const Question& question) {
@@ -100,15 +98,18 @@ Reply Api::call(const Question& question) {
   const TraceIndex& index = question.index();
   const ThreadIndex& thread = index.threads()[place->thread];
   const CallColumns& calls = thread.calls;
-  const Children children = children_of(index, thread, place->row, kMaxChildren);
+  const reader::Process& process = index.trace().processes()[thread.thread->process];
+  const analysis::CostWithin costs(calls, place->row, process.cost, thread.noted_costs);
+  const std::uint64_t cost = costs.of(place->row);
+  const Children children = children_of(index, thread, place->row, kMaxChildren, costs);
+  const std::uint64_t self = place->duration - std::min(children.total, place->duration);
+  const std::uint64_t self_cost = std::min(cost - std::min(children.cost, cost), self);
 
   Json json;
   json.open('{').field("thread", place->thread).field("index", place->row);
   json.field("function", index.function_of(thread, place->row)).field("begin", index.since_origin(place->begin));
-  json.field("duration", ns(index, place->duration));
-  json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
-  const reader::Process& process = index.trace().processes()[thread.thread->process];
-  json.field("cost", ns(index, analysis::cost_of_call(calls, place->row, process.cost, thread.noted_costs)));
+  json.field("duration", ns(index, place->duration)).field("self", ns(index, self));
+  json.field("cost", ns(index, cost)).field("self_cost", ns(index, self_cost));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
   values_.write(json, index, thread, place->row, question.work());
   write_call_states(json, index, thread, place->row);
@@ -128,7 +129,7 @@ Reply Api::call(const Question& question) {
   for (std::size_t i = 0; i < children.functions.size() && i < kMaxChildren; ++i) {
     const Children::ByFunction& of = children.functions[i];
     json.open('{').field("function", of.function).field("calls", of.calls).field("total", ns(index, of.total));
-    json.field("longest", of.longest).close('}');
+    json.field("cost", ns(index, of.cost)).field("longest", of.longest).close('}');
   }
   json.close(']').field("more_functions",
                         children.functions.size() - std::min(children.functions.size(), kMaxChildren));

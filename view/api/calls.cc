@@ -17,7 +17,8 @@ bool before(const CallPlace& a, const CallPlace& b, OccurrenceOrder order) {
 
 }  // namespace
 
-Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most) {
+Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most,
+                     const analysis::CostWithin& costs) {
   const CallColumns& calls = thread.calls;
   Children result;
   std::unordered_map<std::uint32_t, Children::ByFunction> by_function;
@@ -28,9 +29,12 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
     ++result.count;
     result.total += calls.duration[child];
     const std::uint32_t function = index.function_of(thread, child);
-    const auto [at, fresh] = by_function.try_emplace(function, Children::ByFunction{function, 0, 0, child});
+    const auto [at, fresh] = by_function.try_emplace(function, Children::ByFunction{function, 0, 0, 0, child});
+    const std::uint64_t cost = costs.of(child);
     ++at->second.calls;
     at->second.total += calls.duration[child];
+    at->second.cost += cost;
+    result.cost += cost;
     if (!fresh && calls.duration[child] > calls.duration[at->second.longest]) at->second.longest = child;
     if (result.longest.size() < most) {
       result.longest.push_back(child);
@@ -58,7 +62,8 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
   for (const auto& [function, sums] : by_function) result.functions.push_back(sums);
   std::sort(result.functions.begin(), result.functions.end(),
             [](const Children::ByFunction& a, const Children::ByFunction& b) {
-              return a.total != b.total ? a.total > b.total : a.function < b.function;
+              const std::uint64_t of_a = a.total - a.cost, of_b = b.total - b.cost;
+              return of_a != of_b ? of_a > of_b : a.function < b.function;
             });
   return result;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/tracing_cost.h"
 #include "view/selection.h"
 
 namespace karst::view {
@@ -14,15 +15,18 @@ struct Children {
   struct ByFunction {
     std::uint32_t function = 0;
     std::uint64_t calls = 0;
-    std::uint64_t total = 0;    ///< ticks
+    std::uint64_t total = 0;    ///< ticks, as recorded
+    std::uint64_t cost = 0;     ///< ticks of `total` that tracing took
     std::uint32_t longest = 0;  ///< row
   };
   std::uint64_t count = 0;
-  std::uint64_t total = 0;             ///< ticks of all
-  std::vector<ByFunction> functions;   ///< by falling time
+  std::uint64_t total = 0, cost = 0;   ///< of all
+  std::vector<ByFunction> functions;   ///< by falling time without what tracing took
   std::vector<std::uint32_t> longest;  ///< rows of the longest, at most `most`, by falling duration
 };
-Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most);
+/// `costs`: of `row` and what is within it.
+Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most,
+                     const analysis::CostWithin& costs);
 
 /// A call anywhere in the trace.
 struct CallPlace {

@@ -9,6 +9,7 @@
 #include "view/api/align.h"
 #include "view/api/api.h"
 #include "view/api/question.h"
+#include "view/api/times.h"
 
 namespace karst::view {
 
@@ -57,7 +58,13 @@ Reply Api::align(const Question& question) {
   std::vector<std::string> extra;
   const std::vector<std::uint32_t> names_of[2] = {common_names(*sides[0].index, *sides[0].index, extra),
                                                   common_names(*sides[0].index, *sides[1].index, extra)};
-  for (int side = 0; side < 2; ++side) sides[side].names = &names_of[side];
+  const auto cost = cost_beside(*sides[0].index, sides[1].index);
+  ThreadTimes times[2] = {{*sides[0].index, question.is_raw(), cost}, {*sides[1].index, question.is_raw(), cost}};
+  for (int side = 0; side < 2; ++side) {
+    AlignSide& of = sides[side];
+    of.names = &names_of[side];
+    of.calls = of.row == reader::kNoParent ? times[side].of(*of.thread) : times[side].within(*of.thread, of.row);
+  }
   const Alignment found = view::align(sides[0], sides[1], share, question.work());
 
   Json json;
@@ -77,6 +84,7 @@ Reply Api::align(const Question& question) {
     });
     json.list("begin" + suffix, calls, [&](const AlignedCall& call) { return call.begin[side]; });
     json.list("duration" + suffix, calls, [&](const AlignedCall& call) { return call.duration[side]; });
+    json.list("took" + suffix, calls, [&](const AlignedCall& call) { return call.took[side]; });
     json.list("has" + suffix, calls, [&](const AlignedCall& call) { return call.has[side]; });
   }
   json.close('}').list("extra_functions", extra, [](const std::string& name) { return std::string_view(name); });

@@ -1,5 +1,6 @@
 #include "view/api/times.h"
 
+#include <array>
 #include <memory>
 
 #include "analysis/tracing_cost.h"
@@ -37,16 +38,26 @@ Scope without_cost(Scope scope, const std::optional<reader::CallCost>& cost) {
   return scope;
 }
 
+std::optional<reader::CallCost> cost_beside(const TraceIndex& index, const TraceIndex* beside) {
+  if (beside == nullptr || beside == &index) return {};
+  const std::array traces = {&index.trace(), &beside->trace()};
+  return analysis::cost_to_compare(traces);
+}
+
+const reader::CallCost& ThreadTimes::cost_of(const ThreadIndex& thread) const {
+  return cost_ ? *cost_ : process_of(index_, thread).cost;
+}
+
 CallColumns ThreadTimes::of(const ThreadIndex& thread) {
   if (raw_) return thread.calls;
-  return analysis::without_cost(thread.calls, process_of(index_, thread).cost, thread.noted_costs, taken_);
+  return analysis::without_cost(thread.calls, cost_of(thread), thread.noted_costs, taken_);
 }
 
 CallColumns ThreadTimes::within(const ThreadIndex& thread, std::uint32_t row) {
   if (raw_) return thread.calls;
   beyond_.clear();
-  return analysis::without_cost(thread.calls, rows_of_call(thread.calls, row), process_of(index_, thread).cost,
-                                thread.noted_costs, taken_, beyond_);
+  return analysis::without_cost(thread.calls, rows_of_call(thread.calls, row), cost_of(thread), thread.noted_costs,
+                                taken_, beyond_);
 }
 
 }  // namespace karst::view

@@ -266,6 +266,7 @@ export function callFacts(answer: Json): CallInfo {
     thread: num(json.thread),
     self: num(json.self),
     cost: num(json.cost),
+    selfCost: num(json.self_cost),
     depth: num(json.depth),
     parents: objects(json.parents).map(callLine),
     moreParents: num(json.more_parents),
@@ -275,6 +276,7 @@ export function callFacts(answer: Json): CallInfo {
         function: num(c.function),
         calls: num(c.calls),
         total: num(c.total),
+        cost: num(c.cost),
         longest: num(c.longest),
       })),
       moreFunctions: num(json.children?.more_functions),
@@ -543,6 +545,7 @@ export function alignFacts(json: Json): Alignment {
     has: [Uint8Array.from(list(n.has)), Uint8Array.from(list(n.has_b))],
     begin: [Float64Array.from(list(n.begin)), Float64Array.from(list(n.begin_b))],
     duration: [Float64Array.from(list(n.duration)), Float64Array.from(list(n.duration_b))],
+    took: [Float64Array.from(list(n.took)), Float64Array.from(list(n.took_b))],
     extraFunctions: list(json.extra_functions).map(text),
     truncated: json.truncated === true,
   };

@@ -221,8 +221,9 @@ export class Questions implements Backend {
     return flameFacts(await this.json("flame", parameters, signal));
   }
 
-  async align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment> {
+  async align(a: AlignSide, b: AlignSide, raw: boolean, signal?: AbortSignal): Promise<Alignment> {
     const parameters = {
+      raw: raw ? 1 : undefined,
       thread: a.thread,
       index: a.index,
       "b.trace": b.trace,

@@ -49,10 +49,10 @@ export function placeAlignment(of: Alignment): { boxes: AlignedBox[]; width: num
   return { boxes, width };
 }
 
-/** How much longer B is, as a share of the longer one: -1 (only in A) to 1 (only in B). */
+/** How much longer B took, as a share of the longer one: -1 (only in A) to 1 (only in B). */
 export function alignedChange(of: Alignment, node: number): number {
-  const a = of.has[0][node] ? of.duration[0][node]! : 0;
-  const b = of.has[1][node] ? of.duration[1][node]! : 0;
+  const a = of.has[0][node] ? of.took[0][node]! : 0;
+  const b = of.has[1][node] ? of.took[1][node]! : 0;
   const most = Math.max(a, b);
   return most > 0 ? (b - a) / most : 0;
 }

@@ -52,6 +52,16 @@ export function longestWait({ waits }: Pick<CallInfo, "waits">): StateLine | und
 export const tookOf = (call: Pick<CallInfo, "duration" | "cost">, raw: boolean) =>
   raw ? call.duration : call.duration - call.cost;
 
+/** The same of what it took itself. */
+export const selfOf = (call: Pick<CallInfo, "self" | "selfCost">, raw: boolean) =>
+  raw ? call.self : call.self - call.selfCost;
+
+/** What a call called, by falling time: as recorded, or without what tracing took. */
+export const calledBy = (call: Pick<CallInfo, "children">, raw: boolean) =>
+  call.children.functions
+    .map((child) => ({ ...child, took: raw ? child.total : child.total - child.cost }))
+    .sort((a, b) => b.took - a.took);
+
 /** The answer in one sentence. `histogram`: of the call's function; undefined: not known yet. `raw`: as it is. */
 export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogram | undefined, raw: boolean): string {
   const parts: string[] = [];
@@ -66,14 +76,15 @@ export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogra
   } else parts.push(`took ${duration(took)}`);
   const wait = longestWait(call);
   const waited = wait ? wait.duration + wait.runnable : 0;
-  const child = call.children.functions[0];
+  const child = calledBy(call, raw)[0];
+  const self = selfOf(call, raw);
   if (wait && waited >= call.duration * 0.1) parts.push(`waited ${waitWords(trace, wait)}`);
   else if (call.states && call.states.cpu >= call.duration * 0.5)
     parts.push(`${percent(call.states.cpu / call.duration)} of it on a CPU`);
-  if (child && child.total >= call.duration * 0.5)
-    parts.push(`${percent(child.total / call.duration)} of it in ${shortest(trace, child.function)}`);
-  else if (call.self >= call.duration * 0.5 && call.children.count > 0)
-    parts.push(`${percent(call.self / call.duration)} of it in itself`);
+  if (child && took > 0 && child.took >= took * 0.5)
+    parts.push(`${percent(child.took / took)} of it in ${shortest(trace, child.function)}`);
+  else if (took > 0 && self >= took * 0.5 && call.children.count > 0)
+    parts.push(`${percent(self / took)} of it in itself`);
   const text = parts.join("; ");
   return `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 }

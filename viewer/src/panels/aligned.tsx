@@ -22,7 +22,7 @@ interface Zoom {
 }
 
 function words(of: Alignment, node: number): string {
-  const [a, b] = [of.duration[0][node]!, of.duration[1][node]!];
+  const [a, b] = [of.took[0][node]!, of.took[1][node]!];
   if (!of.has[1][node]) return `only in A: ${duration(a)}`;
   if (!of.has[0][node]) return `only in B: ${duration(b)}`;
   const by = b - a;
@@ -120,7 +120,7 @@ function Picture({
                     <span class="flame-name">
                       {visible(all.find((form) => form.length <= fits) ?? all[all.length - 1]!)}
                     </span>
-                    {pixels > 170 && <span class="flame-time">{duration(of.duration[side][box.node]!)}</span>}
+                    {pixels > 170 && <span class="flame-time">{duration(of.took[side][box.node]!)}</span>}
                   </>
                 )}
               </button>
@@ -188,8 +188,9 @@ export function Aligned({ sides: given }: { sides: [AlignedSide, AlignedSide] })
   const path = zoom.id === key ? zoom.path : [];
   const sides = path[path.length - 1] ?? start;
   useStore((s) => s.traces);
-  const answer = useAnswer(JSON.stringify(sides), (signal) =>
-    store.state.traces[sides[0].trace]!.backend.align(sides[0], sides[1], signal),
+  const raw = useStore((s) => s.raw);
+  const answer = useAnswer(`${JSON.stringify(sides)}|${raw}`, (signal) =>
+    store.state.traces[sides[0].trace]!.backend.align(sides[0], sides[1], raw, signal),
   );
   return (
     <div class="aligned-panel">

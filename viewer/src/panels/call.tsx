@@ -6,7 +6,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type Selected, type State } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { recordedWords, sentence, tookOf } from "../model/words";
+import { calledBy, recordedWords, selfOf, sentence, tookOf } from "../model/words";
 import { endings } from "../timeline/endings";
 import { ValueList } from "../timeline/value_list";
 import { useAnswer } from "./answers";
@@ -16,7 +16,20 @@ import { Icon } from "./icon";
 import { MemoryView } from "./memory";
 import { FlowsView } from "./flows";
 import { HeldPanel, LockWaitView } from "./lock";
-import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting, Whose } from "./parts";
+import {
+  Bar,
+  Empty,
+  Failed,
+  formFor,
+  FullName,
+  functionName,
+  Name,
+  States,
+  Swatch,
+  TimesChoice,
+  Waiting,
+  Whose,
+} from "./parts";
 import { SourceView } from "./source";
 
 function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
@@ -43,6 +56,9 @@ function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth:
 
 function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   const info = store.state.traces[at.trace]!.info;
+  const raw = useStore((s) => s.raw);
+  const self = selfOf(call, raw);
+  const took = tookOf(call, raw);
   const thread = info.threads[at.thread]!;
   const process = info.processes[thread.process];
   const words = endings(call.flags);
@@ -54,7 +70,13 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
       `${exact(call.duration)}, ${recordedWords(info)}`,
       call.duration,
     ],
-    ["Self", duration(call.self), `${exact(call.self)}: not in traced functions that it called`, call.self],
+    [
+      "Self",
+      duration(self),
+      `${exact(self)}: not in traced functions that it called` +
+        (self === call.self ? "" : `, nor in tracing, by an estimate; ${exact(call.self)} as recorded`),
+      self,
+    ],
     ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
     ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],
     ["Thread", `${thread.name} · ${thread.tid}`, process ? `process ${process.name} ${process.pid}` : ""],
@@ -63,7 +85,7 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
     rows.splice(1, 0, [
       "Without tracing",
       `about ${duration(tookOf(call, false))}`,
-      `An estimate: tracing took some ${exact(call.cost)} of it. The timeline and the lists here have it as recorded.`,
+      `An estimate: tracing took some ${exact(call.cost)} of it. The timeline and the callers here have it as recorded.`,
       tookOf(call, false),
     ]);
   return (
@@ -73,7 +95,7 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
           <dt>{name}</dt>
           <dd data-fact={name.toLowerCase()} data-ns={ns}>
             {visible(value)}
-            {name === "Self" && call.duration > 0 && <span class="quiet"> {percent(call.self / call.duration)}</span>}
+            {name === "Self" && took > 0 && <span class="quiet"> {percent(self / took)}</span>}
           </dd>
         </div>
       ))}
@@ -206,13 +228,17 @@ function Callers({ at, call }: { at: Selected; call: CallInfo }) {
 }
 
 function Callees({ at, call }: { at: Selected; call: CallInfo }) {
+  const raw = useStore((s) => s.raw);
+  const share = (ns: number) => (tookOf(call, raw) > 0 ? ns / tookOf(call, raw) : 0);
+  const self = selfOf(call, raw);
   return (
     <>
       <header class="pane-head">
         <h3>Called, by time</h3>
+        {call.children.functions.length > 0 && <TimesChoice traces={[at.trace]} />}
       </header>
       <div class="callees" data-testid="callees">
-        {call.children.functions.map((child) => (
+        {calledBy(call, raw).map((child) => (
           <button
             class="call-line"
             title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
@@ -223,18 +249,18 @@ function Callees({ at, call }: { at: Selected; call: CallInfo }) {
               else select({ ...at, index: child.longest });
             }}
           >
-            <Bar share={call.duration > 0 ? child.total / call.duration : 0} />
+            <Bar share={share(child.took)} />
             <Swatch trace={at.trace} func={child.function} />
             <FullName text={formFor(at.trace, child.function, 40)} />
             <span class="quiet num">{count(child.calls)}×</span>
-            <span class="num">{duration(child.total)}</span>
+            <span class="num">{duration(child.took)}</span>
           </button>
         ))}
         {call.children.functions.length > 0 && (
           <div class="call-line self">
-            <Bar share={call.duration > 0 ? call.self / call.duration : 0} />
+            <Bar share={share(self)} />
             <span class="name">itself</span>
-            <span class="num">{duration(call.self)}</span>
+            <span class="num">{duration(self)}</span>
           </div>
         )}
         {call.children.moreFunctions > 0 && (

@@ -19,6 +19,7 @@ function alignment(nodes: { parent: number; a: Times; b: Times }[]): Alignment {
     has: [a.has, b.has],
     begin: [a.begin, b.begin],
     duration: [a.duration, b.duration],
+    took: [a.duration, b.duration],
     extraFunctions: [],
     truncated: false,
   };
@@ -114,5 +115,8 @@ describe("two flows on one axis", () => {
       { parent: 0, a: null, b: [0, 4] },
     ]);
     expect([0, 1, 2].map((node) => alignedChange(of, node))).toEqual([0.75, -1, 1]);
+    // Without what tracing took, it is of that.
+    of.took = [Float64Array.from([10, 4, 0]), Float64Array.from([20, 0, 4])];
+    expect([0, 1, 2].map((node) => alignedChange(of, node))).toEqual([0.5, -1, 1]);
   });
 });

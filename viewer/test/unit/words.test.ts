@@ -35,6 +35,19 @@ describe("the sentence of a call", () => {
       "Took 3.5× the usual 2.000 ms.",
     );
   });
+  test("what it called is without that, too, and so is its own time", () => {
+    const functions = [
+      { function: 1, calls: 1000, total: 6e6, cost: 5e6 },
+      { function: 2, calls: 1, total: 3e6, cost: 0 },
+    ];
+    const call = { duration: 10e6, cost: 5.5e6, self: 1e6, self_cost: 0.5e6, children: { count: 1001, functions } };
+    expect(say(call)).toBe("Took 2.3× the usual 2.000 ms; 66.7% of it in work.");
+    expect(plain(sentence(trace, callFacts(call), usual, true))).toBe(
+      "Took 5.0× the usual 2.000 ms; 60.0% of it in Pool::Handle.",
+    );
+    const own = { duration: 8e6, cost: 4e6, self: 7e6, self_cost: 3e6, children: { count: 1 } };
+    expect(say(own)).toBe("Took 2.0× the usual 2.000 ms; 100% of it in itself.");
+  });
   test("on a CPU, and where", () => {
     const children = { count: 1, functions: [{ function: 2, calls: 1, total: 5e6 }] };
     expect(say({ duration: 6e6, states: { cpu: 6e6 }, children })).toBe(

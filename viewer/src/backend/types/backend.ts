@@ -100,7 +100,7 @@ export interface Backend {
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */
-  align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment>;
+  align(a: AlignSide, b: AlignSide, raw: boolean, signal?: AbortSignal): Promise<Alignment>;
   search(pattern: string): Promise<{ functions: number[]; calls: number }>;
   source(func: number): Promise<SourceText>;
   /** One state of a thread. */

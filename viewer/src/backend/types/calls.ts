@@ -56,12 +56,14 @@ export interface CallInfo extends CallLine {
   self: number;
   /** Of the duration: what tracing took, by an estimate, ns; 0: not known. */
   cost: number;
+  /** The same of `self`. */
+  selfCost: number;
   depth: number;
   parents: CallLine[];
   moreParents: number;
   children: {
     count: number;
-    functions: { function: number; calls: number; total: number; longest: number }[];
+    functions: { function: number; calls: number; total: number; cost: number; longest: number }[];
     moreFunctions: number;
     longest: CallLine[];
   };

@@ -119,7 +119,8 @@ export interface Alignment {
   index: [Int32Array, Int32Array]; // -1: no row
   has: [Uint8Array, Uint8Array];
   begin: [Float64Array, Float64Array]; // since the root's begin
-  duration: [Float64Array, Float64Array];
+  duration: [Float64Array, Float64Array]; // as recorded
+  took: [Float64Array, Float64Array]; // without what tracing took, unless times as recorded were asked for
   extraFunctions: string[];
   truncated: boolean;
 }
