@@ -55,6 +55,15 @@ class Judging(unittest.TestCase):
         two = variants.judged_pairs("leaf, 2 threads", {"floor": 20.0, "not instrumented": 1.0, "karst count": 5.6}, 2, one)
         self.assertEqual([row.met for row in two if row.name == "karst count"], [False])
 
+    def test_a_core_that_others_use_is_told_of(self):
+        core = calls.Core.__new__(calls.Core)
+        core.best = 2.0
+        notes = []
+        self.assertEqual(core.row("g", [2.0, 2.1, 9.0], notes).value, 1.05)
+        self.assertEqual(notes, [])
+        self.assertEqual(core.row("g", [2.0, 2.6, 9.0], notes).value, 1.3)
+        self.assertIn("took 1.30 x as long as they can", notes[0])
+
     def test_peers_are_not_judged(self):
         self.assertIsNone(calls.judge("XRay FDR on", 200.0, floor=19.0, plain=1.0)[1])
 

@@ -18,7 +18,9 @@ KARST_WARMUP = 5_000_000
 ON_RATIO, OFF_EXTRA_NS = 1.04, 0.15
 NEIGHBOUR_RATIO = 1.10  # with a busy CPU beside the program's
 CHEAPEST_RATIO = 1.03   # of the hook that keeps no promise (fixtures/cheapest_hook.S)
+ADDITIONS = "additions"
 CHEAPEST = "the cheapest hook, unsafe"
+QUIET_RATIO = 1.10  # of a core's additions, of their fastest: beyond it something else works on that core
 
 
 def parse_ns(output):
@@ -37,6 +39,30 @@ def program(name, compiler, flags=(), extra_sources=()):
 def floor_program():
     source = FIXTURES / "floor.c"
     return measure.compile_program(WORK / "calls" / "floor", ["gcc", *FLAGS, source], [source])
+
+
+class Core:
+    """How much of its core a CPU has: additions that wait for nothing, beside what is measured (fixtures/additions.c)."""
+
+    def __init__(self):
+        source = FIXTURES / "additions.c"
+        self.program = measure.compile_program(WORK / "calls" / "additions", ["gcc", *FLAGS, source], [source])
+        self.best = float("inf")
+
+    def mean(self):
+        """Of a tenth of a second, ns."""
+        found = re.fullmatch(r"ns_best ([0-9.]+)\nns_mean ([0-9.]+)\n", run_child([self.program, 60]).output)
+        if not found:
+            raise BenchError("no result of the additions")
+        self.best = min(self.best, float(found.group(1)))
+        return float(found.group(2))
+
+    def row(self, group, means, notes):
+        row = Row(group, "additions, of their fastest", median(means) / self.best, "x")
+        if row.value > QUIET_RATIO:
+            notes.append(f"{group}: something else works on the same core, as additions that wait for nothing took "
+                         f"{row.value:.2f} x as long as they can; targets are those of a quiet machine")
+        return row
 
 
 def arguments(work, threads, pairs, warmup):
@@ -203,14 +229,17 @@ def bench_calls(rounds, peers, scratch, notes):
     if peers:
         variants.update(peer_variants(scratch, notes))
     rows = []
+    core = Core()
     for work, threads in WORKLOADS:
         title = f"{work}, {threads} thread{'s' if threads > 1 else ''}"
         runs = {name: (lambda run=run: run(work, threads)) for name, run in variants.items()}
-        samples, failures = interleaved(runs, rounds, f"calls: {title}")
+        samples, failures = interleaved({**runs, ADDITIONS: core.mean}, rounds, f"calls: {title}")
         notes += [f"{title}: {name} failed: {why}" for name, why in failures.items()]
         if "floor" not in samples or "not instrumented" not in samples:
             raise BenchError(f"{title}: the floor or the plain program did not run: {failures}")
         floor, plain = median(samples["floor"]), median(samples["not instrumented"])
+        if ADDITIONS in samples:
+            rows.append(core.row(f"call pair: {title}", samples.pop(ADDITIONS), notes))
         for name, values in samples.items():
             value = median(values)
             target, met = judge(name, value, floor, plain)
