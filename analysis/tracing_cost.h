@@ -81,15 +81,14 @@ query::CallColumns without_cost(query::CallColumns calls, const query::RowRange&
 /// What of one call's duration is the tracer's, and of the calls within it, as without_cost() has it.
 class CostWithin {
  public:
-  /// `calls` and `cost` must outlive it.
   CostWithin(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
              std::span<const NotedCost> noted);
   /// Ticks of the call, or of one within it. All of what is within that one is looked at.
   std::uint64_t of(std::uint32_t row) const;
 
  private:
-  const query::CallColumns& calls_;
-  const reader::CallCost& cost_;
+  const query::CallColumns calls_;
+  const reader::CallCost cost_;
   std::vector<NotedCost> noted_;  // by row
 };
 /// The same of one call alone.

@@ -294,7 +294,8 @@ class SlowPrinter {
     if (states == nullptr) return;
     reader::StateTimes times = states->between(outlier.call.begin, outlier.call.end);
     query::take_cost_out(times, calls_.of(*outlier.call.thread).cost(outlier.call.row));
-    line(fmt::format("      {} of it on a CPU", time(times.running)));
+    const bool none = static_cast<std::int64_t>(times.running) < 0;  // by the estimate
+    line(fmt::format("      {} of it on a CPU", time(none ? 0 : times.running)));
   }
 
   void print_chain(const analysis::Wait& wait) {

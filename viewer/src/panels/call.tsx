@@ -6,7 +6,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type Selected, type State } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { calledBy, recordedWords, selfOf, sentence, tookOf } from "../model/words";
+import { calledBy, recordedWords, selfOf, sentence, statesWithout, tookOf } from "../model/words";
 import { endings } from "../timeline/endings";
 import { ValueList } from "../timeline/value_list";
 import { useAnswer } from "./answers";
@@ -111,15 +111,16 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
 
 /** What the thread did during the call, and the longest of its waits. */
 function Waits({ at, call }: { at: Selected; call: CallInfo }) {
+  const raw = useStore((s) => s.raw);
   if (!call.states) return null;
   return (
     <div class="waits">
       <h3>On CPU or waiting</h3>
-      <States times={call.states} label="total" />
+      <States times={statesWithout(call.states, raw ? 0 : call.cost)} label="total" />
       {call.selfStates && call.children.count > 0 && (
         <>
           <h3>Itself</h3>
-          <States times={call.selfStates} label="self" />
+          <States times={statesWithout(call.selfStates, raw ? 0 : call.selfCost)} label="self" />
         </>
       )}
       {call.waits.length > 0 && <h3>Longest waits</h3>}

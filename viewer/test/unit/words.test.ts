@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { callFacts, histogramFacts, traceFacts } from "../../src/backend/facts";
 import { keptGroups } from "../../src/panels/missing";
-import { recordedWords, sentence } from "../../src/model/words";
+import { recordedWords, sentence, statesWithout } from "../../src/model/words";
 import type { Backend } from "../../src/backend/types/backend";
 
 const info = traceFacts({ functions: { name: ["serve(int)", "Pool::Handle(Job&)", "work()"] } });
@@ -58,6 +58,15 @@ describe("the sentence of a call", () => {
     expect(say({ duration: 6e6 }, histogramFacts({ calls: 9, p50: 2e6 }))).toBe("Took 6.000 ms.");
     expect(say({ duration: 2.1e6 })).toBe("Took 2.100 ms, as usual (2.000 ms).");
   });
+});
+
+test("tracing took its time on a CPU first, then of what there is most", () => {
+  const times = { cpu: 7, runnable: 1, blocked: 3, unknown: 0 };
+  expect(statesWithout(times, 0)).toEqual(times);
+  expect(statesWithout(times, 5)).toEqual({ ...times, cpu: 2 });
+  expect(statesWithout(times, 9)).toEqual({ ...times, cpu: 0, blocked: 1 });
+  expect(statesWithout(times, 11)).toEqual({ ...times, cpu: 0, blocked: 0 });
+  expect(statesWithout({ ...times, runnable: 4 }, 8)).toEqual({ ...times, cpu: 0, runnable: 3 });
 });
 
 test("kept moments: the slowest first, those that overlap in a thread together", () => {
