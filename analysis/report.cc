@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/values.h"
+#include "query/settle.h"
 #include "query/table.h"
 #include "reader/column.h"
 
@@ -197,7 +198,7 @@ Report ReportBuilder::finish() {
   std::uint64_t self = 0;
   for (const query::FunctionSums& of : impl_->sums.functions()) {
     report.calls += of.calls;
-    self += static_cast<std::int64_t>(of.self) < 0 ? 0 : of.self;
+    self += query::at_least_0(of.self);
   }
   report.self_ns = impl_->trace.clock().to_ns(self);
   const std::uint64_t first = first_ticks(impl_->trace);

@@ -223,11 +223,32 @@ FlameTree FlameTree::weighed(const std::vector<bool>* wanted, bool by_calls) con
   return result;
 }
 
+// In the order of their paths, whichever threads' calls came first: what is rounded goes from one to the next.
+std::vector<std::uint32_t> FlameTree::by_path() const {
+  std::vector<std::uint32_t> order, todo = {0};
+  order.reserve(nodes_.size() - 1);
+  while (!todo.empty()) {
+    const std::uint32_t node = todo.back();
+    todo.pop_back();
+    if (node != 0) order.push_back(node);
+    const auto first = static_cast<std::ptrdiff_t>(todo.size());
+    for (std::uint32_t child = nodes_[node].first_child; child != 0; child = nodes_[child].next_sibling)
+      todo.push_back(child);
+    std::sort(todo.begin() + first, todo.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].function < nodes_[b].function; });
+  }
+  return order;
+}
+
 void FlameTree::settle() {
-  // The root has nothing of its own.
+  const auto is_missing = [](const FlameNode& node) { return static_cast<std::int64_t>(node.side[0].self) < 0; };
+  if (std::none_of(nodes_.begin() + 1, nodes_.end(), is_missing)) return;  // the root has nothing of its own
+  const std::vector<std::uint32_t> order = by_path();
   query::settle(
-      nodes_.size() - 1, [&](std::size_t i) -> std::uint64_t& { return nodes_[i + 1].side[0].self; },
-      [&](std::size_t i) { return nodes_[i + 1].function; });
+      order.size(), [&](std::size_t i) -> std::uint64_t& { return nodes_[order[i]].side[0].self; },
+      [&](std::size_t i) { return nodes_[order[i]].function; });
+  for (FlameNode& node : nodes_) node.side[0].total = node.side[0].self;
+  for (std::size_t i = nodes_.size() - 1; i > 0; --i) nodes_[nodes_[i].parent].side[0].total += nodes_[i].side[0].total;
 }
 
 void FlameTree::give(std::uint32_t node, std::uint32_t below, std::uint64_t weight) {
@@ -250,19 +271,17 @@ FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what) {
   FlameTree tree = std::move(by_worker.front());
   for (std::size_t worker = 1; worker < by_worker.size() && !is_stopped(scope.work); ++worker)
     tree.merge(by_worker[worker]);
+  tree.settle();
   return tree;
 }
 
 FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
   const auto& nodes = tree.nodes();
-  // What the tracer's cost, which is a mean, has made less than nothing is below 0 here.
-  const auto total = [&](std::uint32_t node, int side) {
-    return static_cast<std::int64_t>(nodes[node].side[side].total);
-  };
+  const auto total = [&](std::uint32_t node, int side) { return nodes[node].side[side].total; };
   const auto least = [&](int side) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(total(root, side))));
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * static_cast<double>(total(root, side))));
   };
-  const std::int64_t least_of[2] = {least(0), least(1)};
+  const std::uint64_t least_of[2] = {least(0), least(1)};
   const auto shown = [&](std::uint32_t node) {
     return nodes[node].function != FlameTree::kOther &&
            (total(node, 0) >= least_of[0] || total(node, 1) >= least_of[1]);
@@ -311,8 +330,8 @@ FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
       }
     }
     std::sort(kept.begin(), kept.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const std::int64_t of_a = total(a, 0) + total(a, 1);
-      const std::int64_t of_b = total(b, 0) + total(b, 1);
+      const std::uint64_t of_a = total(a, 0) + total(a, 1);
+      const std::uint64_t of_b = total(b, 0) + total(b, 1);
       return of_a != of_b ? of_a > of_b : nodes[a].function < nodes[b].function;
     });
     if (rest.merged != 0) view.nodes.push_back(rest);

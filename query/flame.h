@@ -39,7 +39,7 @@ class FlameTree {
   /// Weights of all nodes, first side: `self[node]` and `calls[node]` are its own; total is what is below it as well.
   /// The tree must have had none.
   void weigh(const std::vector<std::uint64_t>& self, const std::vector<std::uint64_t>& calls);
-  /// Own times that are less than nothing, of the first side, go (query/settle.h). Totals stay as they are.
+  /// Own times that are less than nothing, of the first side, go (query/settle.h); totals are sums of own times then.
   void settle();
   /// Of `node`'s own weight so much is that of a node below it. Node 0 has more then, as nothing of it was its own.
   void give(std::uint32_t node, std::uint32_t below, std::uint64_t weight);
@@ -62,6 +62,7 @@ class FlameTree {
   FlameTree weighed(const std::vector<bool>* wanted, bool by_calls) const;
 
  private:
+  std::vector<std::uint32_t> by_path() const;
   std::uint32_t lookup(std::uint32_t parent, std::uint32_t function) const;
   void insert(std::uint32_t node);
 
@@ -74,7 +75,7 @@ class FlameTree {
   bool truncated_ = false;
 };
 
-/// All of a scope. With `function` and `what` as in FlameTree::add.
+/// All of a scope, settled. With `function` and `what` as in FlameTree::add.
 FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what = TimeOf::kAll);
 
 inline constexpr std::int64_t kFlameRoot = -1;    ///< function of the root of everything

@@ -9,6 +9,9 @@
 
 namespace karst::query {
 
+/// What a function's own time counts in the sum of all.
+inline std::uint64_t at_least_0(std::uint64_t ticks) { return static_cast<std::int64_t>(ticks) < 0 ? 0 : ticks; }
+
 /// `part(i)`: reference to the i-th part's own time in ticks, which wraps below 0. `function(i)`: whose it is. After
 /// that no part is below 0, and those of a function add up to what they did before, or to 0 if that was less.
 template <typename Part, typename Function>

@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 
+#include "query/settle.h"
+
 namespace karst::query {
 namespace {
 
@@ -289,7 +291,7 @@ Table table_of(const Scope& scope) {
     result.states += of.self_states;
     result.calls += of.calls;
     result.open_calls += of.open_calls;
-    result.self += of.self;
+    result.self += at_least_0(of.self);
   }
   std::vector<FunctionRow*> batch;
   std::uint64_t size = 0;

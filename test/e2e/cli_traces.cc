@@ -78,14 +78,17 @@ void write_one(const std::filesystem::path& path) {
   sample.write(writer);
 }
 
-// Where tracing took more of work() than there was of it, when main() called it; in step_1() there was much.
+// Where tracing took more of work() than there was of it, when main() called it; in step_1() there was much. Of
+// step_2() it took more than there was of all its calls.
 void write_costly(const std::filesystem::path& path) {
   SampleTrace sample;
-  sample.process(10, "app", {"main", "work(int)", "step_1()", "leaf()"});
+  sample.process(10, "app", {"main", "work(int)", "step_1()", "leaf()", "step_2()"});
   sample.costs(20 * format::kCallCostUnit, 5 * format::kCallCostUnit).thread(10, "app").enter(1, 1000).enter(2, 2000);
   for (std::uint64_t i = 0; i < 100; ++i) sample.call(4, 2000 + i * 20, 2018 + i * 20);
   sample.exit(2, 4000).enter(3, 5000).call(2, 6000, 9000).enter(2, 10'000).call(4, 10'500, 10'700).exit(2, 11'000);
-  sample.exit(3, 12'000).exit(1, 20'000);
+  sample.exit(3, 12'000).enter(5, 13'000);
+  for (std::uint64_t i = 0; i < 50; ++i) sample.call(4, 13'000 + i * 20, 13'018 + i * 20);
+  sample.exit(5, 14'000).exit(1, 20'000);
   writing::TraceWriter writer = create(path);
   sample.write(writer);
 }

@@ -120,6 +120,28 @@ TEST(Times, OfThePageAreWithoutWhatTracingTook) {
   EXPECT_EQ(call, later("call", {{"thread", "0"}, {"index", "1"}}));
 }
 
+TEST(Times, AddUpToOneTotalWhereMoreWasTakenThanThereWas) {
+  SampleTrace sample;
+  fill(sample, 70, 3, 20);  // of each work more than its 100 ticks
+  view::IndexProgress progress;
+  const auto index = view::TraceIndex::build(sample.open(), progress);
+  ASSERT_TRUE(index.ok());
+  Answers answers(**index);
+  simdjson::dom::parser parser;
+  const std::string table = answers("functions");
+  const simdjson::dom::element functions = parser.parse(table);
+  const std::uint64_t busy(functions["busy"]);
+  std::uint64_t sum = 0;
+  for (const simdjson::dom::element self : functions["rows"]["self"]) sum += std::uint64_t(self);
+  EXPECT_EQ(sum, busy);
+  EXPECT_EQ(std::uint64_t(functions["rows"]["self"].at(1)), 0U);
+  for (const char* inverted : {"0", "1"}) {
+    const std::string flame = answers("flame", {{"inverted", inverted}});
+    simdjson::dom::parser another;
+    EXPECT_EQ(std::uint64_t(another.parse(flame)["total"]), busy);
+  }
+}
+
 void is_below(const simdjson::dom::element& answer, double most, const std::string& where) {
   if (answer.is_object()) {
     for (const auto [key, value] : simdjson::dom::object(answer)) is_below(value, most, where + "." + std::string(key));
