@@ -141,19 +141,38 @@ CostWithin::CostWithin(const query::CallColumns& calls, std::uint32_t row, const
   std::stable_sort(noted_.begin(), noted_.end(), [](const NotedCost& a, const NotedCost& b) { return a.row < b.row; });
 }
 
-std::uint64_t CostWithin::of(std::uint32_t row) const {
-  if (cost_.call == 0) return 0;
-  const CostOfCalls of_calls(cost_);
-  const std::uint32_t end = query::subtree_end(calls_, row);
-  std::uint64_t taken = of_calls.inside(calls_, row);
-  for (std::uint32_t at = row + 1; at < end; ++at)
-    if (is_recorded(calls_.marks[at])) taken += of_calls.inside(calls_, at) + of_calls.outside();
-  auto noted = std::lower_bound(noted_.begin(), noted_.end(), row,
+std::uint64_t CostWithin::noted_units(std::uint32_t first, std::uint32_t end) const {
+  std::uint64_t taken = 0;
+  auto noted = std::lower_bound(noted_.begin(), noted_.end(), first,
                                 [](const NotedCost& of, std::uint32_t number) { return of.row < number; });
   for (; noted != noted_.end() && noted->row < end; ++noted)
     if (noted->ticks > calls_.begin[noted->row])
       taken += std::min(noted->took, noted->ticks - calls_.begin[noted->row]) * format::kCallCostUnit;
-  return std::min(taken / format::kCallCostUnit, calls_.duration[row]);
+  return taken;
+}
+
+std::uint64_t CostWithin::units(std::uint32_t row) const {
+  if (cost_.call == 0) return 0;
+  const CostOfCalls of_calls(cost_);
+  const std::uint32_t end = query::subtree_end(calls_, row);
+  std::uint64_t taken = of_calls.inside(calls_, row) + noted_units(row, end);
+  for (std::uint32_t at = row + 1; at < end; ++at)
+    if (is_recorded(calls_.marks[at])) taken += of_calls.inside(calls_, at) + of_calls.outside();
+  return taken;
+}
+
+std::uint64_t CostWithin::own_units(std::uint32_t row) const {
+  return cost_.call == 0 ? 0 : CostOfCalls(cost_).inside(calls_, row) + noted_units(row, row + 1);
+}
+
+std::uint64_t CostWithin::units_of_caller(std::uint32_t row, std::uint64_t units) const {
+  if (cost_.call == 0) return 0;
+  const CostOfCalls of_calls(cost_);
+  return is_recorded(calls_.marks[row]) ? units + of_calls.outside() : units - of_calls.inside(calls_, row);
+}
+
+std::uint64_t CostWithin::ticks(std::uint32_t row, std::uint64_t units) const {
+  return std::min(units / format::kCallCostUnit, calls_.duration[row]);
 }
 
 std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,

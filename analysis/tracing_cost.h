@@ -84,9 +84,19 @@ class CostWithin {
   CostWithin(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
              std::span<const NotedCost> noted);
   /// Ticks of the call, or of one within it. All of what is within that one is looked at.
-  std::uint64_t of(std::uint32_t row) const;
+  std::uint64_t of(std::uint32_t row) const { return ticks(row, units(row)); }
+
+  /// The same in steps, so that a call and those that it made need one look: in 1/format::kCallCostUnit ticks.
+  std::uint64_t units(std::uint32_t row) const;
+  /// Of a call without those that it made.
+  std::uint64_t own_units(std::uint32_t row) const;
+  /// Of a call's caller: what it has for this call, of which `units` are.
+  std::uint64_t units_of_caller(std::uint32_t row, std::uint64_t units) const;
+  std::uint64_t ticks(std::uint32_t row, std::uint64_t units) const;
 
  private:
+  std::uint64_t noted_units(std::uint32_t first, std::uint32_t end) const;
+
   const query::CallColumns calls_;
   const reader::CallCost cost_;
   std::vector<NotedCost> noted_;  // by row

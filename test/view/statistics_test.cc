@@ -225,8 +225,11 @@ TEST(Calls, SubtreesAndChildren) {
       longest = std::max(longest, calls.duration[other]);
     }
     EXPECT_EQ(view::subtree_end(calls, row), row + within.size()) << row;
-    const analysis::CostWithin none(calls, row, {}, {});
-    const view::Children children = view::children_of(*made.index, thread, row, 5, none);
+    const reader::CallCost cost{21 * format::kCallCostUnit, 8 * format::kCallCostUnit, 9 * format::kCallCostUnit};
+    const std::vector<analysis::NotedCost> noted = {{7, calls.begin[7] + 3, 5}, {row, calls.begin[row] + 2, 1}};
+    const analysis::CostWithin costs(calls, row, cost, noted);
+    const view::Children children = view::children_of(*made.index, thread, row, 5, costs);
+    EXPECT_EQ(children.cost_of_call, analysis::cost_of_call(calls, row, cost, noted));
     EXPECT_EQ(children.count, count);
     EXPECT_EQ(children.total, total);
     EXPECT_EQ(children.longest.size(), std::min<std::uint64_t>(count, 5));

@@ -100,8 +100,8 @@ Reply Api::call(const Question& question) {
   const CallColumns& calls = thread.calls;
   const reader::Process& process = index.trace().processes()[thread.thread->process];
   const analysis::CostWithin costs(calls, place->row, process.cost, thread.noted_costs);
-  const std::uint64_t cost = costs.of(place->row);
   const Children children = children_of(index, thread, place->row, kMaxChildren, costs);
+  const std::uint64_t cost = children.cost_of_call;
   const std::uint64_t self = place->duration - std::min(children.total, place->duration);
   const std::uint64_t self_cost = std::min(cost - std::min(children.cost, cost), self);
 

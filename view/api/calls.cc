@@ -22,6 +22,7 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
   const CallColumns& calls = thread.calls;
   Children result;
   std::unordered_map<std::uint32_t, Children::ByFunction> by_function;
+  std::uint64_t all_units = costs.own_units(row);
   const auto longer = [&](std::uint32_t a, std::uint32_t b) {
     return calls.duration[a] != calls.duration[b] ? calls.duration[a] > calls.duration[b] : a < b;
   };
@@ -30,7 +31,9 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
     result.total += calls.duration[child];
     const std::uint32_t function = index.function_of(thread, child);
     const auto [at, fresh] = by_function.try_emplace(function, Children::ByFunction{function, 0, 0, 0, child});
-    const std::uint64_t cost = costs.of(child);
+    const std::uint64_t units = costs.units(child);
+    const std::uint64_t cost = costs.ticks(child, units);
+    all_units += costs.units_of_caller(child, units);
     ++at->second.calls;
     at->second.total += calls.duration[child];
     at->second.cost += cost;
@@ -58,6 +61,7 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
       if (calls.parent[child] == row) add(child);
     }
   }
+  result.cost_of_call = costs.ticks(row, all_units);
   std::sort_heap(result.longest.begin(), result.longest.end(), longer);
   for (const auto& [function, sums] : by_function) result.functions.push_back(sums);
   std::sort(result.functions.begin(), result.functions.end(),

@@ -21,6 +21,7 @@ struct Children {
   };
   std::uint64_t count = 0;
   std::uint64_t total = 0, cost = 0;   ///< of all
+  std::uint64_t cost_of_call = 0;      ///< ticks of the call's own duration that tracing took
   std::vector<ByFunction> functions;   ///< by falling time without what tracing took
   std::vector<std::uint32_t> longest;  ///< rows of the longest, at most `most`, by falling duration
 };
