@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/function_key.h"
+#include "query/scope.h"
 #include "query/table.h"
 #include "reader/column.h"
 
@@ -260,6 +261,14 @@ std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& threa
   std::vector<std::uint32_t> path;
   impl_->descend(thread, calls, row, [&](std::uint32_t below) { path.push_back(below); });
   return path;
+}
+
+reader::StateTimes states_of(const Outlier& outlier, const reader::ThreadStates& states) {
+  const std::uint64_t recorded = outlier.call.end - outlier.call.begin;
+  reader::StateTimes times = states.between(outlier.call.begin, outlier.call.end);
+  query::take_cost_out(times, recorded - std::min(outlier.call.duration, recorded));
+  if (static_cast<std::int64_t>(times.running) < 0) times.running = 0;  // the cost is an estimate
+  return times;
 }
 
 const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end) {

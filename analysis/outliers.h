@@ -76,6 +76,9 @@ class OutlierFinder {
   std::unique_ptr<Impl> impl_;
 };
 
+/// What the thread of an outlier did during it, without the tracer's cost. `states`: of that thread.
+reader::StateTimes states_of(const Outlier& outlier, const reader::ThreadStates& states);
+
 /// Outliers of one function with one cause, or one of them.
 struct OutlierGroup {
   Outlier worst;

@@ -292,10 +292,7 @@ class SlowPrinter {
     const analysis::StateThreads threads(trace());
     const reader::ThreadStates* states = threads.states_of(*outlier.call.thread);
     if (states == nullptr) return;
-    reader::StateTimes times = states->between(outlier.call.begin, outlier.call.end);
-    query::take_cost_out(times, calls_.of(*outlier.call.thread).cost(outlier.call.row));
-    const bool none = static_cast<std::int64_t>(times.running) < 0;  // by the estimate
-    line(fmt::format("      {} of it on a CPU", time(none ? 0 : times.running)));
+    line(fmt::format("      {} of it on a CPU", time(analysis::states_of(outlier, *states).running)));
   }
 
   void print_chain(const analysis::Wait& wait) {

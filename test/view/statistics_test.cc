@@ -229,9 +229,10 @@ TEST(Calls, SubtreesAndChildren) {
     const std::vector<analysis::NotedCost> noted = {{7, calls.begin[7] + 3, 5}, {row, calls.begin[row] + 2, 1}};
     const analysis::CostWithin costs(calls, row, cost, noted);
     const view::Children children = view::children_of(*made.index, thread, row, 5, costs);
-    EXPECT_EQ(children.cost_of_call, analysis::cost_of_call(calls, row, cost, noted));
+    EXPECT_EQ(children.cost, analysis::cost_of_call(calls, row, cost, noted));
     EXPECT_EQ(children.count, count);
-    EXPECT_EQ(children.total, total);
+    const analysis::CostWithin nothing(calls, row, {}, {});
+    EXPECT_EQ(view::children_of(*made.index, thread, row, 5, nothing).self, calls.duration[row] - total);
     EXPECT_EQ(children.longest.size(), std::min<std::uint64_t>(count, 5));
     if (count != 0) {
       EXPECT_EQ(calls.duration[children.longest.front()], longest);

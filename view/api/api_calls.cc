@@ -99,20 +99,19 @@ Reply Api::call(const Question& question) {
   const ThreadIndex& thread = index.threads()[place->thread];
   const CallColumns& calls = thread.calls;
   const reader::Process& process = index.trace().processes()[thread.thread->process];
-  const analysis::CostWithin costs(calls, place->row, process.cost, thread.noted_costs);
+  const analysis::CostWithin costs = question.is_raw()
+                                         ? analysis::CostWithin(calls, place->row, {}, {})
+                                         : analysis::CostWithin(calls, place->row, process.cost, thread.noted_costs);
   const Children children = children_of(index, thread, place->row, kMaxChildren, costs);
-  const std::uint64_t cost = children.cost_of_call;
-  const std::uint64_t self = place->duration - std::min(children.total, place->duration);
-  const std::uint64_t self_cost = std::min(cost - std::min(children.cost, cost), self);
 
   Json json;
   json.open('{').field("thread", place->thread).field("index", place->row);
   json.field("function", index.function_of(thread, place->row)).field("begin", index.since_origin(place->begin));
-  json.field("duration", ns(index, place->duration)).field("self", ns(index, self));
-  json.field("cost", ns(index, cost)).field("self_cost", ns(index, self_cost));
+  json.field("duration", ns(index, place->duration)).field("took", ns(index, place->duration - children.cost));
+  json.field("self", ns(index, children.self));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
   values_.write(json, index, thread, place->row, question.work());
-  write_call_states(json, index, thread, place->row);
+  write_call_states(json, index, thread, place->row, children.cost, children.self_cost);
   std::vector<std::uint32_t> parents;
   std::uint64_t more = 0;
   for (std::uint32_t row = calls.parent[place->row]; row != reader::kNoParent; row = calls.parent[row]) {
@@ -129,7 +128,7 @@ Reply Api::call(const Question& question) {
   for (std::size_t i = 0; i < children.functions.size() && i < kMaxChildren; ++i) {
     const Children::ByFunction& of = children.functions[i];
     json.open('{').field("function", of.function).field("calls", of.calls).field("total", ns(index, of.total));
-    json.field("cost", ns(index, of.cost)).field("longest", of.longest).close('}');
+    json.field("longest", of.longest).close('}');
   }
   json.close(']').field("more_functions",
                         children.functions.size() - std::min(children.functions.size(), kMaxChildren));

@@ -23,21 +23,21 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
   Children result;
   std::unordered_map<std::uint32_t, Children::ByFunction> by_function;
   std::uint64_t all_units = costs.own_units(row);
+  std::uint64_t of_children = 0, cost_of_children = 0;  // ticks, as recorded and of tracing
   const auto longer = [&](std::uint32_t a, std::uint32_t b) {
     return calls.duration[a] != calls.duration[b] ? calls.duration[a] > calls.duration[b] : a < b;
   };
   const auto add = [&](std::uint32_t child) {
     ++result.count;
-    result.total += calls.duration[child];
+    of_children += calls.duration[child];
     const std::uint32_t function = index.function_of(thread, child);
-    const auto [at, fresh] = by_function.try_emplace(function, Children::ByFunction{function, 0, 0, 0, child});
+    const auto [at, fresh] = by_function.try_emplace(function, Children::ByFunction{function, 0, 0, child});
     const std::uint64_t units = costs.units(child);
     const std::uint64_t cost = costs.ticks(child, units);
     all_units += costs.units_of_caller(child, units);
     ++at->second.calls;
-    at->second.total += calls.duration[child];
-    at->second.cost += cost;
-    result.cost += cost;
+    at->second.total += calls.duration[child] - cost;
+    cost_of_children += cost;
     if (!fresh && calls.duration[child] > calls.duration[at->second.longest]) at->second.longest = child;
     if (result.longest.size() < most) {
       result.longest.push_back(child);
@@ -61,13 +61,15 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
       if (calls.parent[child] == row) add(child);
     }
   }
-  result.cost_of_call = costs.ticks(row, all_units);
+  const std::uint64_t self = calls.duration[row] - std::min(of_children, calls.duration[row]);
+  result.cost = costs.ticks(row, all_units);
+  result.self_cost = std::min(result.cost - std::min(cost_of_children, result.cost), self);
+  result.self = self - result.self_cost;
   std::sort_heap(result.longest.begin(), result.longest.end(), longer);
   for (const auto& [function, sums] : by_function) result.functions.push_back(sums);
   std::sort(result.functions.begin(), result.functions.end(),
             [](const Children::ByFunction& a, const Children::ByFunction& b) {
-              const std::uint64_t of_a = a.total - a.cost, of_b = b.total - b.cost;
-              return of_a != of_b ? of_a > of_b : a.function < b.function;
+              return a.total != b.total ? a.total > b.total : a.function < b.function;
             });
   return result;
 }

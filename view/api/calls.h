@@ -15,17 +15,17 @@ struct Children {
   struct ByFunction {
     std::uint32_t function = 0;
     std::uint64_t calls = 0;
-    std::uint64_t total = 0;    ///< ticks, as recorded
-    std::uint64_t cost = 0;     ///< ticks of `total` that tracing took
+    std::uint64_t total = 0;    ///< ticks
     std::uint32_t longest = 0;  ///< row
   };
   std::uint64_t count = 0;
-  std::uint64_t total = 0, cost = 0;   ///< of all
-  std::uint64_t cost_of_call = 0;      ///< ticks of the call's own duration that tracing took
-  std::vector<ByFunction> functions;   ///< by falling time without what tracing took
-  std::vector<std::uint32_t> longest;  ///< rows of the longest, at most `most`, by falling duration
+  std::uint64_t self = 0;              ///< ticks of the call that are none of theirs
+  std::uint64_t cost = 0;              ///< ticks of the call's duration that tracing took
+  std::uint64_t self_cost = 0;         ///< ... of those that are none of its children's
+  std::vector<ByFunction> functions;   ///< by falling `total`
+  std::vector<std::uint32_t> longest;  ///< rows of the longest, at most `most`, by falling duration as recorded
 };
-/// `costs`: of `row` and what is within it.
+/// `costs`: of `row` and what is within it. Times are without them.
 Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most,
                      const analysis::CostWithin& costs);
 

@@ -47,9 +47,7 @@ class Writer {
     if (thread.states != nullptr) {
       const std::uint64_t begin = worst.call.begin;
       const std::uint64_t end = worst.call.end;
-      reader::StateTimes states = thread.states->between(begin, end);
-      query::take_cost_out(states, end - begin - std::min(worst.call.duration, end - begin));
-      write_state_times(json_, "states", index_.trace().clock(), states);
+      write_state_times(json_, "states", index_.trace().clock(), analysis::states_of(worst, *thread.states));
       const analysis::Wait* wait = analysis::longest_wait(waits_of(thread), begin, end);
       if (wait != nullptr && wait->length() * 10 >= worst.excess()) {
         json_.key("wait").open('{');

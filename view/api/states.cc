@@ -89,14 +89,17 @@ void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
                           }));
 }
 
-void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
+void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
+                       std::uint64_t cost, std::uint64_t self_cost) {
   const reader::ThreadStates* const states = thread.states;
   if (states == nullptr) return;
   const CallColumns& calls = thread.calls;
   const std::uint64_t begin = calls.begin[row];
   const std::uint64_t end = calls.end(row);
   reader::StateTimes own = states->between(begin, end);
-  write_state_times(json, "states", index.trace().clock(), own);
+  reader::StateTimes all = own;
+  query::take_cost_out(all, cost);
+  write_state_times(json, "states", index.trace().clock(), all);
   // Direct children follow one another, so this takes a step for each.
   std::size_t begin_hint = 0;
   std::size_t end_hint = 0;
@@ -104,6 +107,7 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
   for (std::uint32_t child = row + 1; child < last; child = subtree_end(calls, child)) {
     own = own - reader::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
   }
+  query::take_cost_out(own, self_cost);
   write_state_times(json, "self_states", index.trace().clock(), own);
 
   std::vector<std::size_t> waits;

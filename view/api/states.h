@@ -10,7 +10,9 @@
 namespace karst::view {
 
 /// Members of api/call: `states`, `self_states` and the longest `waits` that begin in a call. Nothing without states.
-void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row);
+/// `cost`, `self_cost`: ticks of the tracer's, which the two are without.
+void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
+                       std::uint64_t cost, std::uint64_t self_cost);
 
 /// The members of a wait, into an object that is open. Fills in the call that its waker was in.
 void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait);

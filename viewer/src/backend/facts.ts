@@ -264,9 +264,8 @@ export function callFacts(answer: Json): CallInfo {
   return {
     ...callLine(json),
     thread: num(json.thread),
+    took: num(json.took),
     self: num(json.self),
-    cost: num(json.cost),
-    selfCost: num(json.self_cost),
     depth: num(json.depth),
     parents: objects(json.parents).map(callLine),
     moreParents: num(json.more_parents),
@@ -276,7 +275,6 @@ export function callFacts(answer: Json): CallInfo {
         function: num(c.function),
         calls: num(c.calls),
         total: num(c.total),
-        cost: num(c.cost),
         longest: num(c.longest),
       })),
       moreFunctions: num(json.children?.more_functions),

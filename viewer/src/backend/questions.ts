@@ -107,8 +107,8 @@ export class Questions implements Backend {
     return decodeMinimap(await this.transport.bytes("minimap", { width, of }));
   }
 
-  async call(at: CallRef): Promise<CallInfo> {
-    return callFacts(await this.json("call", { ...at }));
+  async call(at: CallRef, raw: boolean): Promise<CallInfo> {
+    return callFacts(await this.json("call", { ...at, raw: raw ? 1 : undefined }));
   }
 
   async values(thread: number, indices: readonly number[], signal?: AbortSignal): Promise<Map<number, CallValues>> {

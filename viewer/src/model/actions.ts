@@ -111,7 +111,7 @@ export function selectedFacts(at: Selected, call: CallInfo): void {
 
 /** Asks for what the timeline draws of a selected call: its times, and who ended its wait. */
 export async function completeSelection(at: Selected): Promise<void> {
-  const call = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+  const call = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index }, true);
   selectedFacts(at, call);
   await Promise.all([completeLock(at, call.function), completeFlows(at)]);
 }
@@ -205,7 +205,7 @@ export function stepCall(direction: "next" | "previous", order: "time" | "durati
       });
       return;
     }
-    const info = await traces[trace]!.backend.call({ thread: call.thread, index: call.index });
+    const info = await traces[trace]!.backend.call({ thread: call.thread, index: call.index }, true);
     select({ trace, thread: call.thread, index: call.index }, info, { reveal: true });
   });
 }
@@ -213,7 +213,7 @@ export function stepCall(direction: "next" | "previous", order: "time" | "durati
 /** Selects a call known by its place alone and brings it into sight. */
 export function goTo(at: Selected): Promise<void> {
   return attempt(async () => {
-    const info = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+    const info = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index }, true);
     select(at, info, { reveal: true });
   });
 }
@@ -221,10 +221,10 @@ export function goTo(at: Selected): Promise<void> {
 /** Brings a call into sight without selecting it. */
 export function lookAt(at: Selected): Promise<void> {
   return attempt(async () => {
-    const { begin, duration, depth } = await store.state.traces[at.trace]!.backend.call({
-      thread: at.thread,
-      index: at.index,
-    });
+    const { begin, duration, depth } = await store.state.traces[at.trace]!.backend.call(
+      { thread: at.thread, index: at.index },
+      true,
+    );
     const offset = offsetOf(at.trace);
     moveTo(fit(begin + offset, begin + duration + offset, store.total));
     requestAnimationFrame(() => bringTrack(at.trace, at.thread, depth));

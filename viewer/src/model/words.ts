@@ -1,5 +1,5 @@
 // Sentences about calls: what was unusual about one, and what it waited for.
-import type { CallInfo, Histogram, StateLine, StateTimes } from "../backend/types/calls";
+import type { CallInfo, Histogram, StateLine } from "../backend/types/calls";
 import type { TraceInfo } from "../backend/types/trace";
 import { forms, visible } from "./names";
 import type { LoadedTrace } from "./store";
@@ -48,33 +48,10 @@ export function longestWait({ waits }: Pick<CallInfo, "waits">): StateLine | und
   );
 }
 
-/** How long a call took: as recorded, or without what tracing took. */
-export const tookOf = (call: Pick<CallInfo, "duration" | "cost">, raw: boolean) =>
-  raw ? call.duration : call.duration - call.cost;
-
-/** The same of what it took itself. */
-export const selfOf = (call: Pick<CallInfo, "self" | "selfCost">, raw: boolean) =>
-  raw ? call.self : call.self - call.selfCost;
-
-/** What of the times of a call's states is its own, where tracing took `cost` of them: as query/scope.h takes it out. */
-export function statesWithout(times: StateTimes, cost: number): StateTimes {
-  const cpu = Math.min(cost, times.cpu);
-  const rest = cost - cpu;
-  const { runnable, blocked, unknown } = times;
-  const greatest = blocked > runnable && blocked > unknown ? "blocked" : runnable > unknown ? "runnable" : "unknown";
-  return { ...times, cpu: times.cpu - cpu, [greatest]: Math.max(0, times[greatest] - rest) };
-}
-
-/** What a call called, by falling time: as recorded, or without what tracing took. */
-export const calledBy = (call: Pick<CallInfo, "children">, raw: boolean) =>
-  call.children.functions
-    .map((child) => ({ ...child, took: raw ? child.total : child.total - child.cost }))
-    .sort((a, b) => b.took - a.took);
-
-/** The answer in one sentence. `histogram`: of the call's function; undefined: not known yet. `raw`: as it is. */
-export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogram | undefined, raw: boolean): string {
+/** The answer in one sentence. `histogram`: of the call's function; undefined: not known yet. */
+export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogram | undefined): string {
   const parts: string[] = [];
-  const took = tookOf(call, raw);
+  const { took, self } = call;
   const usual = histogram && histogram.calls - histogram.openCalls >= 10 ? histogram.p50 : null;
   if (usual !== null && usual > 0) {
     parts.push(
@@ -85,13 +62,12 @@ export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogra
   } else parts.push(`took ${duration(took)}`);
   const wait = longestWait(call);
   const waited = wait ? wait.duration + wait.runnable : 0;
-  const child = calledBy(call, raw)[0];
-  const self = selfOf(call, raw);
-  const cpu = call.states && statesWithout(call.states, call.duration - took).cpu;
+  const child = call.children.functions[0];
+  const cpu = call.states?.cpu;
   if (wait && waited >= call.duration * 0.1) parts.push(`waited ${waitWords(trace, wait)}`);
   else if (cpu !== undefined && took > 0 && cpu >= took * 0.5) parts.push(`${percent(cpu / took)} of it on a CPU`);
-  if (child && took > 0 && child.took >= took * 0.5)
-    parts.push(`${percent(child.took / took)} of it in ${shortest(trace, child.function)}`);
+  if (child && took > 0 && child.total >= took * 0.5)
+    parts.push(`${percent(child.total / took)} of it in ${shortest(trace, child.function)}`);
   else if (took > 0 && self >= took * 0.5 && call.children.count > 0)
     parts.push(`${percent(self / took)} of it in itself`);
   const text = parts.join("; ");

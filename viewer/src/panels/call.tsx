@@ -6,7 +6,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type Selected, type State } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { calledBy, recordedWords, selfOf, sentence, statesWithout, tookOf } from "../model/words";
+import { recordedWords, sentence } from "../model/words";
 import { endings } from "../timeline/endings";
 import { ValueList } from "../timeline/value_list";
 import { useAnswer } from "./answers";
@@ -56,9 +56,7 @@ function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth:
 
 function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   const info = store.state.traces[at.trace]!.info;
-  const raw = useStore((s) => s.raw);
-  const self = selfOf(call, raw);
-  const took = tookOf(call, raw);
+  const { self, took } = call;
   const thread = info.threads[at.thread]!;
   const process = info.processes[thread.process];
   const words = endings(call.flags);
@@ -74,19 +72,19 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
       "Self",
       duration(self),
       `${exact(self)}: not in traced functions that it called` +
-        (self === call.self ? "" : `, nor in tracing, by an estimate; ${exact(call.self)} as recorded`),
+        (took === call.duration ? "" : ", nor in tracing, by an estimate"),
       self,
     ],
     ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
     ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],
     ["Thread", `${thread.name} · ${thread.tid}`, process ? `process ${process.name} ${process.pid}` : ""],
   ];
-  if (call.cost > 0)
+  if (took < call.duration)
     rows.splice(1, 0, [
       "Without tracing",
-      `about ${duration(tookOf(call, false))}`,
-      `An estimate: tracing took some ${exact(call.cost)} of it. The timeline and the callers here have it as recorded.`,
-      tookOf(call, false),
+      `about ${duration(took)}`,
+      `An estimate: tracing took some ${exact(call.duration - took)} of it. The timeline and the callers here have it as recorded.`,
+      took,
     ]);
   return (
     <dl class="facts">
@@ -111,16 +109,15 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
 
 /** What the thread did during the call, and the longest of its waits. */
 function Waits({ at, call }: { at: Selected; call: CallInfo }) {
-  const raw = useStore((s) => s.raw);
   if (!call.states) return null;
   return (
     <div class="waits">
       <h3>On CPU or waiting</h3>
-      <States times={statesWithout(call.states, raw ? 0 : call.cost)} label="total" />
+      <States times={call.states} label="total" />
       {call.selfStates && call.children.count > 0 && (
         <>
           <h3>Itself</h3>
-          <States times={statesWithout(call.selfStates, raw ? 0 : call.selfCost)} label="self" />
+          <States times={call.selfStates} label="self" />
         </>
       )}
       {call.waits.length > 0 && <h3>Longest waits</h3>}
@@ -229,9 +226,7 @@ function Callers({ at, call }: { at: Selected; call: CallInfo }) {
 }
 
 function Callees({ at, call }: { at: Selected; call: CallInfo }) {
-  const raw = useStore((s) => s.raw);
-  const share = (ns: number) => (tookOf(call, raw) > 0 ? ns / tookOf(call, raw) : 0);
-  const self = selfOf(call, raw);
+  const share = (ns: number) => (call.took > 0 ? ns / call.took : 0);
   return (
     <>
       <header class="pane-head">
@@ -239,7 +234,7 @@ function Callees({ at, call }: { at: Selected; call: CallInfo }) {
         {call.children.functions.length > 0 && <TimesChoice traces={[at.trace]} />}
       </header>
       <div class="callees" data-testid="callees">
-        {calledBy(call, raw).map((child) => (
+        {call.children.functions.map((child) => (
           <button
             class="call-line"
             title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
@@ -250,18 +245,18 @@ function Callees({ at, call }: { at: Selected; call: CallInfo }) {
               else select({ ...at, index: child.longest });
             }}
           >
-            <Bar share={share(child.took)} />
+            <Bar share={share(child.total)} />
             <Swatch trace={at.trace} func={child.function} />
             <FullName text={formFor(at.trace, child.function, 40)} />
             <span class="quiet num">{count(child.calls)}×</span>
-            <span class="num">{duration(child.took)}</span>
+            <span class="num">{duration(child.total)}</span>
           </button>
         ))}
         {call.children.functions.length > 0 && (
           <div class="call-line self">
-            <Bar share={share(self)} />
+            <Bar share={share(call.self)} />
             <span class="name">itself</span>
-            <span class="num">{duration(self)}</span>
+            <span class="num">{duration(call.self)}</span>
           </div>
         )}
         {call.children.moreFunctions > 0 && (
@@ -291,7 +286,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>
         <p class="sentence" data-testid="sentence">
-          {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined, raw)}
+          {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined)}
         </p>
         <Actions at={at} call={call} />
         {call.values && <ValueList values={call.values} />}
@@ -303,7 +298,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         {histogram.value && histogram.value.function === call.function && (
           <HistogramView
             histogram={histogram.value}
-            marked={tookOf(call, raw)}
+            marked={call.took}
             open={(call.flags & (kOpenBegin | kOpenEnd)) !== 0}
           />
         )}
@@ -329,9 +324,10 @@ const isAt = ({ trace, facts: { wait } }: NonNullable<State["lock"]>, at: Select
 export function CallPanel() {
   const selected = useStore((s) => s.selected);
   const lock = useStore((s) => s.lock);
-  const key = selected ? `${selected.trace}.${selected.thread}.${selected.index}` : null;
+  const raw = useStore((s) => s.raw);
+  const key = selected ? `${selected.trace}.${selected.thread}.${selected.index}.${raw}` : null;
   const answer = useAnswer(key, () =>
-    store.state.traces[selected!.trace]!.backend.call({ thread: selected!.thread, index: selected!.index }),
+    store.state.traces[selected!.trace]!.backend.call({ thread: selected!.thread, index: selected!.index }, raw),
   );
   if (!selected && lock) return <HeldPanel trace={lock.trace} facts={lock.facts} />;
   if (!selected)

@@ -246,7 +246,7 @@ async function align(): Promise<void> {
   const { baseline, selected, traces } = store.state;
   if (!baseline || !selected || baseline.trace === selected.trace) return;
   const [a, b] = baseline.trace === 0 ? [baseline, selected] : [selected, baseline];
-  const of = (at: typeof a) => traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+  const of = (at: typeof a) => traces[at.trace]!.backend.call({ thread: at.thread, index: at.index }, true);
   try {
     const [callA, callB] = await Promise.all([of(a), of(b)]);
     store.set({ offset: callA.begin - callB.begin });

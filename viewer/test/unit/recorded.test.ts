@@ -80,7 +80,7 @@ test("search is by names, those with the most calls first", async () => {
 
 test("what it does not hold it says; data of another version is refused", async () => {
   const backend = await open();
-  await expect(backend.call({ thread: 0, index: 0 })).rejects.toThrow(/one picture/);
+  await expect(backend.call({ thread: 0, index: 0 }, false)).rejects.toThrow(/one picture/);
   await expect(backend.histogram(1, false)).rejects.toThrow(/one picture/);
   await expect(backend.flame({}, { b: { trace: 1 } })).rejects.toThrow(/one picture/);
   await expect(backend.source(2)).rejects.toThrow(/not in this page/);

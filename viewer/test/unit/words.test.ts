@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { callFacts, histogramFacts, traceFacts } from "../../src/backend/facts";
 import { keptGroups } from "../../src/panels/missing";
-import { recordedWords, sentence, statesWithout } from "../../src/model/words";
+import { recordedWords, sentence } from "../../src/model/words";
 import type { Backend } from "../../src/backend/types/backend";
 
 const info = traceFacts({ functions: { name: ["serve(int)", "Pool::Handle(Job&)", "work()"] } });
@@ -19,54 +19,33 @@ test("what is in the times of a page", () => {
 });
 
 describe("the sentence of a call", () => {
-  const say = (call: object, histogram = usual) => plain(sentence(trace, callFacts(call), histogram, false));
+  const say = (call: object, histogram = usual) => plain(sentence(trace, callFacts(call), histogram));
   test("how many times the usual, what it waited for, and for whom", () => {
     const waits = [
       { ...wait, duration: 1e6 },
       { ...wait, by_thread: 1, by_index: 5, by_function: 1, by_depth: 2 },
     ];
-    expect(say({ duration: 24e6, waits })).toBe(
+    expect(say({ duration: 24e6, took: 24e6, waits })).toBe(
       "Took 12× the usual 2.000 ms; waited 18.00 ms in futex for worker-0 in Pool::Handle.",
     );
   });
-  test("without what tracing took, unless that is wanted", () => {
-    expect(say({ duration: 7e6, cost: 1e6 })).toBe("Took 3.0× the usual 2.000 ms.");
-    expect(plain(sentence(trace, callFacts({ duration: 7e6, cost: 1e6 }), usual, true))).toBe(
-      "Took 3.5× the usual 2.000 ms.",
-    );
-  });
-  test("what it called is without that, too, and so is its own time", () => {
-    const functions = [
-      { function: 1, calls: 1000, total: 6e6, cost: 5e6 },
-      { function: 2, calls: 1, total: 3e6, cost: 0 },
-    ];
-    const call = { duration: 10e6, cost: 5.5e6, self: 1e6, self_cost: 0.5e6, children: { count: 1001, functions } };
+  test("without what tracing took", () => {
+    const functions = [{ function: 2, calls: 1, total: 3e6 }];
+    const call = { duration: 10e6, took: 4.5e6, self: 0.5e6, children: { count: 1001, functions } };
     expect(say(call)).toBe("Took 2.3× the usual 2.000 ms; 66.7% of it in work.");
-    expect(plain(sentence(trace, callFacts(call), usual, true))).toBe(
-      "Took 5.0× the usual 2.000 ms; 60.0% of it in Pool::Handle.",
-    );
-    const own = { duration: 8e6, cost: 4e6, self: 7e6, self_cost: 3e6, children: { count: 1 } };
+    const own = { duration: 8e6, took: 4e6, self: 4e6, children: { count: 1 } };
     expect(say(own)).toBe("Took 2.0× the usual 2.000 ms; 100% of it in itself.");
   });
   test("on a CPU, and where", () => {
     const children = { count: 1, functions: [{ function: 2, calls: 1, total: 5e6 }] };
-    expect(say({ duration: 6e6, states: { cpu: 6e6 }, children })).toBe(
+    expect(say({ took: 6e6, states: { cpu: 6e6 }, children })).toBe(
       "Took 3.0× the usual 2.000 ms; 100% of it on a CPU; 83.3% of it in work.",
     );
   });
   test("nothing is said to be usual of a function that was called a few times", () => {
-    expect(say({ duration: 6e6 }, histogramFacts({ calls: 9, p50: 2e6 }))).toBe("Took 6.000 ms.");
-    expect(say({ duration: 2.1e6 })).toBe("Took 2.100 ms, as usual (2.000 ms).");
+    expect(say({ took: 6e6 }, histogramFacts({ calls: 9, p50: 2e6 }))).toBe("Took 6.000 ms.");
+    expect(say({ took: 2.1e6 })).toBe("Took 2.100 ms, as usual (2.000 ms).");
   });
-});
-
-test("tracing took its time on a CPU first, then of what there is most", () => {
-  const times = { cpu: 7, runnable: 1, blocked: 3, unknown: 0 };
-  expect(statesWithout(times, 0)).toEqual(times);
-  expect(statesWithout(times, 5)).toEqual({ ...times, cpu: 2 });
-  expect(statesWithout(times, 9)).toEqual({ ...times, cpu: 0, blocked: 1 });
-  expect(statesWithout(times, 11)).toEqual({ ...times, cpu: 0, blocked: 0 });
-  expect(statesWithout({ ...times, runnable: 4 }, 8)).toEqual({ ...times, cpu: 0, runnable: 3 });
 });
 
 test("kept moments: the slowest first, those that overlap in a thread together", () => {

@@ -63,7 +63,8 @@ export interface Backend {
   tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;
   /** By thread: the share of each pixel within calls; `of`: in that state. */
   minimap(width: number, of?: TimeOf): Promise<Uint8Array[]>;
-  call(at: CallRef): Promise<CallInfo>;
+  /** `raw`: times as recorded; who wants its place alone is answered sooner so. */
+  call(at: CallRef, raw: boolean): Promise<CallInfo>;
   /** Of calls of one thread, MOST_VALUES at most; those without values are left out. */
   values(thread: number, indices: readonly number[], signal?: AbortSignal): Promise<Map<number, CallValues>>;
   occurrences(query: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences>;

@@ -53,17 +53,15 @@ export interface CallLine {
 
 export interface CallInfo extends CallLine {
   thread: number;
+  /** ns, as the other times below: without what tracing took, unless times as recorded were asked for. */
+  took: number;
   self: number;
-  /** Of the duration: what tracing took, by an estimate, ns; 0: not known. */
-  cost: number;
-  /** The same of `self`. */
-  selfCost: number;
   depth: number;
   parents: CallLine[];
   moreParents: number;
   children: {
     count: number;
-    functions: { function: number; calls: number; total: number; cost: number; longest: number }[];
+    functions: { function: number; calls: number; total: number; longest: number }[];
     moreFunctions: number;
     longest: CallLine[];
   };
