@@ -89,6 +89,16 @@ struct Run {
 };
 using Side = std::vector<Run>;
 
+bool names_functions(const Input& input) { return input.functions || input.below; }
+
+/// No run of the side has a function that was asked for.
+bool has_none(const Side& side) {
+  return std::all_of(side.begin(), side.end(), [](const Run& run) {
+    const auto matches = [](const auto& functions) { return !functions || !functions->empty(); };
+    return !matches(run.input->functions) || !matches(run.input->below);
+  });
+}
+
 Result<Side> open_runs(const std::vector<InputOptions>& runs) {
   Side side;
   for (const InputOptions& options : runs) {
@@ -99,6 +109,7 @@ Result<Side> open_runs(const std::vector<InputOptions>& runs) {
   return side;
 }
 
+/// Error: a run has no calls, although it was not asked for certain functions; those may be in other runs alone.
 Status add_up(Side& side) {
   for (Run& run : side) {
     run.builder = std::make_unique<analysis::ReportBuilder>(run.input->trace, run.input->function_set());
@@ -106,7 +117,7 @@ Status add_up(Side& side) {
       run.builder->add(thread, calls);
     });
     run.report = run.builder->finish();
-    if (run.report.functions.empty()) return nothing_passes(*run.input);
+    if (run.report.functions.empty() && !names_functions(*run.input)) return nothing_passes(*run.input);
   }
   return Unit{};
 }
@@ -272,6 +283,7 @@ Result<Sides> sides_of(const Options& options) {
   if (files_b.empty()) files_b = files_a;
   if (options.format == "svg" && (files_a.size() > 1 || files_b.size() > 1))
     return Error{"--format svg is of one trace a side"};
+  a.may_have_none = b.may_have_none = true;
   Sides sides;
   for (const std::string& file : files_a) sides.first.emplace_back(a).file = file;
   for (const std::string& file : files_b) sides.second.emplace_back(b).file = file;
@@ -287,6 +299,11 @@ int diff(const Options& options) {
   if (!a) return fail(a.error());
   auto b = open_runs(sides->second);
   if (!b) return fail(b.error());
+  if (has_none(*a) && has_none(*b)) {
+    InputOptions first = sides->first.front();
+    first.may_have_none = false;
+    return fail(open_input(first).error());
+  }
   std::vector<Input*> inputs;
   for (Side* side : {&*a, &*b})
     for (const Run& run : *side) inputs.push_back(run.input.get());
@@ -297,7 +314,8 @@ int diff(const Options& options) {
   const reader::Trace &first_a = a->front().input->trace, &first_b = b->front().input->trace;
   const std::string program_a = program_of(first_a), program_b = program_of(first_b);
   const bool one_in_both = std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.in_both(); });
-  if (!one_in_both) {
+  if (functions.empty()) return fail(nothing_passes(*a->front().input));
+  if (!one_in_both && !names_functions(*a->front().input)) {
     for (const Side* side : {&*a, &*b})
       if (const std::string stand_in = nameless(*side); !stand_in.empty())
         return fail({fmt::format("the functions of {} have no names to compare by, as {}: {}",

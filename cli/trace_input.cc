@@ -180,13 +180,13 @@ Check one_of(const std::vector<std::string>& words) {
 
 namespace {
 
-/// The functions whose names match. Error: none does.
-Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const std::string& file,
+/// The functions whose names match. Error: none does, and one must.
+Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const InputOptions& options,
                                                    const std::string& regex, symbols::FunctionFilter filter) {
   const auto keeper = std::make_shared<symbols::FunctionFilter>(std::move(filter));
   analysis::FunctionSet functions(trace, [keeper](std::string_view name) { return keeper->keeps(name); });
-  if (!functions.empty()) return functions;
-  return Error{fmt::format("no function of {} has a name that matches '{}'{}", file, regex,
+  if (!functions.empty() || options.may_have_none) return functions;
+  return Error{fmt::format("no function of {} has a name that matches '{}'{}", options.file, regex,
                            did_you_mean(regex, function_words(trace.processes())))};
 }
 
@@ -278,12 +278,12 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     for (const reader::BlockView& block : input->trace.blocks(*thread)) input->events += block.events.size();
   }
   if (options.has_function) {
-    auto functions = functions_that_match(input->trace, options.file, options.function, std::move(*filter));
+    auto functions = functions_that_match(input->trace, options, options.function, std::move(*filter));
     if (!functions) return functions.error();
     input->functions = std::move(*functions);
   }
   if (!options.below.empty()) {
-    auto functions = functions_that_match(input->trace, options.file, options.below, std::move(*below));
+    auto functions = functions_that_match(input->trace, options, options.below, std::move(*below));
     if (!functions) return functions.error();
     input->below = std::move(*functions);
     input->filter.below = &*input->below;

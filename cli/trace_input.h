@@ -35,6 +35,7 @@ struct InputOptions {
   std::string min_duration;
   std::optional<std::uint64_t> request;  ///< what threads did for it
   bool raw = false;                      ///< times as they were recorded: the tracer's cost stays in them
+  bool may_have_none = false;            ///< `function` and `below` may match nothing: another trace has what they name
 
   /// Whether any of the filters was given.
   bool has_filters() const;

@@ -60,6 +60,16 @@ class Diff(Case):
         self.assertEqual(parts["a"]["complete"] + parts["b"]["complete"], whole)
         self.assertGreater(min(parts["a"]["calls"], parts["b"]["calls"]), 10)
 
+    def test_functions_of_one_side_alone(self):
+        sample, long = self.path("sample.karst"), self.path("long.karst")
+        row = next(f for f in json.loads(self.good("report", "--json", sample))["functions"] if "work" in f["name"])
+        for traces, words, side in (([sample, long], "gone", "a"), ([long, sample], "new", "b")):
+            for option in ("--function", "--below"):
+                self.assertRegex(self.good("diff", option, "^work", *traces), rf"(?m)^ +{words} .* work\(int\)$")
+                f = self.functions(option, "^work", *traces)["work(int)"]
+                self.assertEqual((f[side]["calls"], f["ab".replace(side, "")]["calls"]), (row["calls"], 0))
+        self.assertIn("has a name that matches 'wrk'; did you mean", self.bad(1, "diff", "--function", "wrk", sample, long))
+
     def test_mistakes(self):
         sample, walk = self.path("sample.karst"), self.path("walk.karst")
         self.assertIn("no function was called both in", self.bad(1, "diff", sample, walk))
