@@ -267,7 +267,7 @@ Reply Api::flame(const Question& question) {
     const std::vector<std::uint32_t> number_of = common_names(index, *other->index, extra);
     tree.merge(query::flame(*other, other_function, by), &number_of, true);
   }
-  if (question.has("inverted") && question.text("inverted") != "0") tree = tree.inverted(question.work());
+  if (question.flag("inverted")) tree = tree.inverted(question.work());
   const std::uint32_t root = path ? tree.find(*path) : 0;
   if (root == query::FlameTree::kRoot) return error_reply(404, "there is no such path");
 
@@ -286,7 +286,7 @@ Reply Api::outliers(const Question& question) {
   const Scope scope = question.scope(range);
   if (!question.error().empty()) return {};
   Json json;
-  write_outliers(json, scope, range, question.has("each") && question.text("each") != "0", limit, question.is_raw());
+  write_outliers(json, scope, range, question.flag("each"), limit, question.is_raw());
   return json_reply(json);
 }
 

@@ -63,6 +63,12 @@ class Api::Question {
     }
     return value;
   }
+  /// 1 or 0, which it is where it is not there.
+  bool flag(std::string_view name) const {
+    const std::uint64_t value = whole(name, 0);
+    if (value > 1) complain(std::string(name) + " must be 0 or 1");
+    return value == 1;
+  }
   /// Numbers separated by commas, each below `bound`; nothing when the parameter is not there.
   std::optional<std::vector<std::uint32_t>> numbers(std::string_view name, std::size_t bound) const {
     const std::string* found = find(name);
@@ -104,7 +110,7 @@ class Api::Question {
     return static_cast<std::uint32_t>(value);
   }
   /// Times as recorded, with the tracer's cost in them.
-  bool is_raw() const { return has("raw") && text("raw") != "0"; }
+  bool is_raw() const { return flag("raw"); }
   /// ns since the trace's start.
   double begin() const { return number("begin", 0); }
   double end() const { return number("end", span()); }
