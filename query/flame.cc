@@ -44,13 +44,21 @@ void FlameTree::insert(std::uint32_t node) {
 }
 
 std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t function) {
+  // Nodes are in the order of their first calls, so where calls go as they went before this is the node behind the last
+  // one. To look there waits for no other memory, as the way along the siblings does.
+  const std::uint32_t next = latest_ + 1;
+  const bool again = next < nodes_.size() && nodes_[next].parent == parent && nodes_[next].function == function;
+  return latest_ = again ? next : find_or_make(parent, function);
+}
+
+std::uint32_t FlameTree::find_or_make(std::uint32_t parent, std::uint32_t function) {
   // What is below the sum of everything else belongs to it.
   if (nodes_[parent].function == kOther) return parent;
   if (const std::uint32_t known = lookup(parent, function); known != kRoot) return known;
   if (nodes_.size() >= kMaxNodes && function != kOther) {
     truncated_ = true;
     // One such node a path: at most as many again.
-    return child(parent, kOther);
+    return find_or_make(parent, kOther);
   }
   const auto fresh = static_cast<std::uint32_t>(nodes_.size());
   if (nodes_.size() == nodes_.capacity()) nodes_.reserve(nodes_.size() + std::max<std::size_t>(64, nodes_.size() / 2));

@@ -63,6 +63,7 @@ class FlameTree {
 
  private:
   std::vector<std::uint32_t> by_path() const;
+  std::uint32_t find_or_make(std::uint32_t parent, std::uint32_t function);
   std::uint32_t lookup(std::uint32_t parent, std::uint32_t function) const;
   void insert(std::uint32_t node);
 
@@ -72,6 +73,7 @@ class FlameTree {
   reader::Column<FlameNode> nodes_;
   std::vector<std::uint32_t> table_;  // open addressing: nodes by parent and function; 0 is free
   std::size_t in_table_ = 0;
+  std::uint32_t latest_ = 0;  // that child() found
   bool truncated_ = false;
 };
 
