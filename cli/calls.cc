@@ -7,7 +7,6 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -82,21 +81,22 @@ void each_call(const Input& input, const Output& output, Use&& use) {
     calls = input.calls_of(*thread, std::move(calls));
     const reader::Process& process = trace.processes()[thread->process];
     const analysis::CallValues values(calls);
+    Noted noted;  // of the latest call that has any
+    Row of;
+    of.process = &process;
+    of.thread = thread;
     for (std::uint32_t row = 0; row < calls.size() && !output.failed(); ++row) {
       const std::uint32_t id = calls.function[row];
       if (!query::is_counted(calls.marks[row])) continue;
       if (input.functions && !input.functions->contains(thread->process, id)) continue;
-      Row of;
-      of.process = &process;
-      of.thread = thread;
       of.function = id;
       const std::uint32_t parent = calls.parent[row];
-      if (parent != reader::kNoParent) of.caller = calls.function[parent];
+      of.caller = parent == reader::kNoParent ? parent : calls.function[parent];
       of.begin_ns = calls.begin[row] > start ? trace.clock().to_ns(calls.begin[row] - start) : 0;
       of.duration_ns = trace.clock().to_ns(calls.time(row));
       of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
       of.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
-      std::optional<Noted> noted;
+      of.noted = nullptr;
       if (values.has(row)) {
         const auto decoded = [&](const reader::Note* note) {
           return note == nullptr ? std::vector<analysis::Value>() : analysis::values_in(trace, *thread, calls, *note);
@@ -104,7 +104,7 @@ void each_call(const Input& input, const Output& output, Use&& use) {
         const auto arguments = decoded(values.arguments(row)), returned = decoded(values.returned(row));
         noted = {analysis::values_text(arguments), analysis::values_text(returned),
                  analysis::name_with_values(trace.function(process, id).name, arguments, returned)};
-        of.noted = &*noted;
+        of.noted = &noted;
       }
       use(of);
     }
