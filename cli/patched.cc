@@ -25,7 +25,9 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
 }
 
 /// Some programs are a few lines around a library of theirs. Nothing is said where one of its libraries was asked for.
-std::string words_of_libraries(const Module& module, const std::vector<Module>& all) {
+std::string words_of_libraries(const Module& module, const std::vector<Module>& all, bool few_calls) {
+  constexpr std::size_t kFewFunctions = 40;
+  if (module.functions >= kFewFunctions && !few_calls) return {};
   constexpr std::size_t kMost = 3;
   std::string words;
   std::size_t said = 0;
@@ -43,7 +45,7 @@ std::string words_of_libraries(const Module& module, const std::vector<Module>& 
 }
 
 /// "git: 4,767 of 5,604 functions patched as it was loaded; 771 small (--min-instructions), 66 left alone"
-std::string plain_words(const Module& module, const std::vector<Module>& all, const std::string& when) {
+std::string plain_words(const Module& module, const std::vector<Module>& all, const std::string& when, bool few_calls) {
   const std::string name = file_of(module.path);
   if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
   const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
@@ -53,7 +55,7 @@ std::string plain_words(const Module& module, const std::vector<Module>& all, co
   if (module.named.empty())
     return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone{}", name,
                        count_text(patched), plural(module.functions, "function"), when, count_text(small),
-                       count_text(alone), words_of_libraries(module, all));
+                       count_text(alone), words_of_libraries(module, all, few_calls));
   std::string words = fmt::format("{}: {} of {} named '{}' patched {}", name, count_text(patched),
                                   plural(module.functions, "function"), joined(module.named, "', '"), when);
   if (alone != 0)
@@ -104,7 +106,7 @@ std::string no_library_words(const collect::LibraryChoice& library, const std::s
 
 }  // namespace
 
-bool say_what_was_patched(const std::vector<Module>& modules, const std::string& when) {
+bool say_what_was_patched(const std::vector<Module>& modules, const std::string& when, bool few_calls) {
   constexpr std::size_t kMost = 4;
   std::size_t said = 0;
   std::size_t more = 0;
@@ -113,7 +115,7 @@ bool say_what_was_patched(const std::vector<Module>& modules, const std::string&
     if (++said > kMost)
       ++more;
     else
-      fail({printable(plain_words(module, modules, when))});
+      fail({printable(plain_words(module, modules, when, few_calls))});
   }
   if (more != 0) fail({"so were " + plural(more, "other file")});
   return said != 0;

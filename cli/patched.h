@@ -8,8 +8,10 @@
 
 namespace karst::cli {
 
-/// In a line for each of the first modules. `when`: "as it was loaded". False: there is none to tell of.
-bool say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
+/// In a line for each of the first modules. `when`: "as it was loaded". `few_calls`: a trace has few for the time that
+/// was spent, so the libraries are named where the work may be. False: there is none to tell of.
+bool say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when,
+                          bool few_calls = false);
 
 /// Of --fibers, also of karst attach.
 inline constexpr const char* kFibersByStack = "stack";

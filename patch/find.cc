@@ -14,8 +14,6 @@
 namespace karst::patch {
 namespace {
 
-constexpr std::size_t kFewFunctions = 40;  // whose work is done by a library
-
 bool take_reason(symbols::AnswerReader& in, LeftOut& reason) {
   const std::uint64_t why = in.number();
   reason = why < kLeftOutCount ? static_cast<LeftOut>(why) : LeftOut::kUnknownCode;
@@ -131,7 +129,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   }
   for (const Function& f : places.functions) found.functions.push_back({f.code.begin, f.code.end, f.left_out});
   const std::vector<std::string_view> libraries = image->needed();
-  if (found.functions.size() < kFewFunctions) found.libraries.assign(libraries.begin(), libraries.end());
+  found.libraries.assign(libraries.begin(), libraries.end());
   found.stack_switcher = stack_switcher(libraries, [&image](std::initializer_list<std::string_view> names) {
     for (const char* section : {".strtab", ".dynstr"}) {
       const auto bytes = image->contents(section);

@@ -64,7 +64,7 @@ struct ModulePlaces {
   std::vector<ProbeOutcome> probes;       ///< that were wanted
   std::vector<DetourOutcome> detours;     ///< that were wanted and are there
   std::vector<std::string> other_probes;  ///< names of some that there are, where none of them is wanted
-  std::vector<std::string> libraries;     ///< names of those that it is linked with, of a module with few functions
+  std::vector<std::string> libraries;     ///< names of those that it is linked with
   std::string stack_switcher;             ///< why it is known to switch stacks (stack_switchers.h); empty: it is not
   std::vector<std::string> near;          ///< where names were wanted and nothing has such: names like those, a few
 

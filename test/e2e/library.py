@@ -228,8 +228,12 @@ class Words(TortureTest):
     def test_programs_that_are_a_few_lines_around_it(self):
         """Which library has the rest is said, unless it was asked for."""
         where = library().parent
-        plain = build("library-around", "library/around.c", f"-L{where}", f"-Wl,-rpath,{where}", "-lwork", compiler="gcc")
-        for options, says in (((), True), (("--library", "libwork*"), False)):
+        link = (f"-L{where}", f"-Wl,-rpath,{where}", "-lwork")
+        few = build("library-around", "library/around.c", *link, compiler="gcc")
+        many = build("library-around-many", "library/around.c", "-DMANY", *link, compiler="gcc")
+        for plain, options, says in ((few, (), True), (few, ("--library", "libwork*"), False),
+                                     (many, (), True), (many, ("--library", "libwork*"), False),
+                                     (many, ("--function", "main"), False)):
             run = self.run_traced(plain, options=options, status=None)
             self.assertEqual("its libraries may have more: --library libwork.so.1\n" in run.err, says, run.err)
 
