@@ -24,8 +24,8 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
   return all;
 }
 
-/// Some programs are a few lines around a library of theirs. Nothing is said where one of its libraries was asked for.
-std::string words_of_libraries(const Module& module, const std::vector<Module>& all, bool few_calls) {
+/// Some programs are a few lines around a library of theirs.
+std::string words_of_libraries(const Module& module, bool few_calls) {
   constexpr std::size_t kFewFunctions = 40;
   if (module.functions >= kFewFunctions && !few_calls) return {};
   constexpr std::size_t kMost = 3;
@@ -36,16 +36,13 @@ std::string words_of_libraries(const Module& module, const std::vector<Module>& 
                                            "libstdc++.", "libgcc_s", "libc++", "ld-linux",    "libkarst"};
     const bool is_usual = std::any_of(std::begin(kUsual), std::end(kUsual),
                                       [&](std::string_view usual) { return library.starts_with(usual); });
-    const bool is_known =
-        std::any_of(all.begin(), all.end(), [&](const Module& m) { return file_of(m.path).starts_with(library); });
-    if (is_known) return {};
     if (!is_usual && ++said <= kMost) words += " --library " + library;
   }
   return words.empty() ? words : "; its libraries may have more:" + words;
 }
 
 /// "git: 4,767 of 5,604 functions patched as it was loaded; 771 small (--min-instructions), 66 left alone"
-std::string plain_words(const Module& module, const std::vector<Module>& all, const std::string& when, bool few_calls) {
+std::string plain_words(const Module& module, const std::string& when, bool few_calls) {
   const std::string name = file_of(module.path);
   if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
   const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
@@ -55,7 +52,7 @@ std::string plain_words(const Module& module, const std::vector<Module>& all, co
   if (module.named.empty())
     return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone{}", name,
                        count_text(patched), plural(module.functions, "function"), when, count_text(small),
-                       count_text(alone), words_of_libraries(module, all, few_calls));
+                       count_text(alone), words_of_libraries(module, few_calls));
   std::string words = fmt::format("{}: {} of {} named '{}' patched {}", name, count_text(patched),
                                   plural(module.functions, "function"), joined(module.named, "', '"), when);
   if (alone != 0)
@@ -115,7 +112,7 @@ bool say_what_was_patched(const std::vector<Module>& modules, const std::string&
     if (++said > kMost)
       ++more;
     else
-      fail({printable(plain_words(module, modules, when, few_calls))});
+      fail({printable(plain_words(module, when, few_calls))});
   }
   if (more != 0) fail({"so were " + plural(more, "other file")});
   return said != 0;

@@ -112,7 +112,7 @@ Descriptor PlainPrograms::make(int file, const std::string& path, Parts parts, u
   module.functions = found->functions.size();
   module.counts = found->counts();
   module.stack_switcher = std::move(found->stack_switcher);
-  module.libraries = std::move(found->libraries);
+  if (choice_.libraries.empty()) module.libraries = std::move(found->libraries);
   module.near = std::move(found->near);
   module.probes = std::move(found->probes);
   module.other_probes = std::move(found->other_probes);

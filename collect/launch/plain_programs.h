@@ -46,7 +46,7 @@ class PlainPrograms {
     std::string problem;                   ///< why nothing of it can be patched; empty: something can
     std::vector<std::string> named;        ///< globs of the functions that were asked for; none: all
     std::string stack_switcher{};          ///< as of patch::ModulePlaces
-    std::vector<std::string> libraries{};  ///< names of those that it is linked with, if it has few functions
+    std::vector<std::string> libraries{};  ///< names of those that it is linked with, if none were chosen
     std::vector<std::string> near;         ///< no function is named so: names like that
     std::uint64_t functions = 0;           ///< that were looked at: of all, or of those that were named
     std::array<std::uint64_t, patch::kLeftOutCount> counts{};  ///< by patch::LeftOut
