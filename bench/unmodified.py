@@ -164,7 +164,8 @@ def bench_start(rounds, scratch, notes):
 
 
 SERVER = """
-import threading, time
+import ctypes, sys, threading, time
+for library in sys.argv[1:]: ctypes.CDLL(library)
 def work():
     while True: sum(i * i for i in range(2000))
 for _ in range(4): threading.Thread(target=work, daemon=True).start()
@@ -173,14 +174,17 @@ time.sleep(600)
 """
 
 
-def attach_stop_ms(program):
+LARGE_LIBRARY = "libLLVM-14.so.1"
+
+
+def attach_stop_ms(program, *options):
     """The longest time for which threads were stopped while karst attached, as it says itself."""
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as child:
         try:
             if child.stdout.readline() != "ready\n":
                 raise BenchError(f"{program[0]} did not start")
             time.sleep(0.2)
-            said = run_child([karst_tool("karst"), "attach", child.pid])
+            said = run_child([karst_tool("karst"), "attach", *options, child.pid])
             text = said.output + said.errors
             found = re.search(r"threads were stopped (?:once, for|\d+ times, for) ([\d.]+) (ns|us|ms|s)\b", text)
             if not found:
@@ -195,11 +199,14 @@ def bench_attach(rounds, notes):
     if python is None:
         notes.append("unmodified: Debian's python3 is not installed")
         return []
-    samples, failures = interleaved({"stopped": lambda: attach_stop_ms([python, "-c", SERVER])}, rounds, "unmodified: attach")
+    runs = {"the longest stop": lambda: attach_stop_ms([python, "-c", SERVER]),
+            f"the longest stop, with {LARGE_LIBRARY}": lambda: attach_stop_ms([python, "-c", SERVER, LARGE_LIBRARY],
+                                                                             "--library", LARGE_LIBRARY)}
+    samples, failures = interleaved(runs, rounds, "unmodified: attach")
     notes += [f"unmodified, attach: {why}" for why in failures.values()]
-    return [Row("karst attach to Debian's python3, 4 threads that compute", "the longest stop", median(values), "ms",
+    return [Row("karst attach to Debian's python3, 4 threads that compute", name, median(values), "ms",
                 target=f"<= {STOP_TARGET_MS} ms", met=median(values) <= STOP_TARGET_MS,
-                note=f"the longest of {len(values)} rounds: {max(values):.2f} ms") for values in samples.values()]
+                note=f"the longest of {len(values)} rounds: {max(values):.2f} ms") for name, values in samples.items()]
 
 
 PYTHON_WORK = """

@@ -1,5 +1,6 @@
 #include "collect/inject/patch.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,9 +30,32 @@ constexpr std::uint64_t kDeepestStack = 16 << 20;  // bytes that are looked thro
 constexpr std::chrono::microseconds kChangeLasts{1000};
 constexpr std::chrono::microseconds kLeastChange{250};
 constexpr std::chrono::microseconds kStopLasts{2500};
-constexpr int kMostStops = 200;               // while they bring something forward
-constexpr int kIdleStops = 20;                // while they do not
+constexpr std::size_t kMostStops = 200;       // and one more for so many functions:
+constexpr std::size_t kFewInAStop = 100;      // with new pages it is some 500 of them
+constexpr int kIdleStops = 20;                // which bring nothing forward
 constexpr useconds_t kBetweenStops = 10'000;  // microseconds
+
+/// Until this goes nobody whom karst lets go on takes its CPU, before it has let the others go on, too. Where the
+/// system permits it: to root.
+class Urgent {
+ public:
+  Urgent() {
+    policy_ = sched_getscheduler(0);
+    const bool is_usual = policy_ == SCHED_OTHER || policy_ == SCHED_BATCH || policy_ == SCHED_IDLE;
+    sched_param urgent{};
+    urgent.sched_priority = 1;
+    urgent_ = is_usual && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &urgent) == 0;
+  }
+  Urgent(Urgent&&) = delete;
+  ~Urgent() {
+    const sched_param usual{};
+    if (urgent_) sched_setscheduler(0, policy_, &usual);
+  }
+
+ private:
+  int policy_ = 0;
+  bool urgent_ = false;
+};
 
 /// All threads of a process, stopped until this goes.
 class Stopped {
@@ -59,6 +83,11 @@ class Stopped {
 
   bool all() const { return all_; }
   SteadyClock::time_point began() const { return began_; }
+  /// They go on, and how long none of them did.
+  SteadyClock::duration end() {
+    threads_.clear();
+    return SteadyClock::now() - began_;
+  }
 
   /// Addresses in `code` at which something goes on, sooner or later: threads, and what handlers have interrupted. In
   /// order. None: it cannot be known.
@@ -92,6 +121,7 @@ class Stopped {
   }
 
  private:
+  const Urgent urgent_;  // until all of them go on
   std::vector<Tracee> threads_;
   bool all_ = true;
   SteadyClock::time_point began_;
@@ -167,33 +197,36 @@ class Patcher {
     });
     done_.left = static_cast<std::uint64_t>(left_.end() - crossing);
     left_.erase(crossing, left_.end());
-    for (int idle = 0; !left_.empty() && idle < kIdleStops && done_.stops < kMostStops;) {
+    const std::size_t most = kMostStops + left_.size() / kFewInAStop;
+    for (int idle = 0; left() != 0 && idle < kIdleStops && done_.stops < most;) {
       if (done_.stops != 0) usleep(kBetweenStops);
-      const std::size_t before = left_.size();
+      const std::size_t before = left();
       if (const Status stopped = stop_once(); !stopped) return stopped.error();
-      idle = left_.size() == before ? idle + 1 : 0;
+      idle = left() == before ? idle + 1 : 0;
+      if (next_ != left_.size()) continue;
+      left_ = std::exchange(later_, {});
+      next_ = 0;
     }
-    done_.left += left_.size();
+    done_.left += left();
     return done_;
   }
 
  private:
+  std::size_t left() const { return left_.size() - next_ + later_.size(); }
+
   Status stop_once() {
     const std::vector<Mapping> mappings = mappings_of(pid_);
     if (mappings.empty()) return Error{"it has ended"};
-    std::optional<SteadyClock::time_point> began;
-    {
-      const Stopped stopped(pid_);
-      began = stopped.began();
-      ++done_.stops;
-      if (!stopped.all()) return Unit{};  // one of them is in the kernel, and cannot be stopped now
-      const auto places = stopped.places(memory_, mappings, begin_, end_);
-      if (!places) return Unit{};
-      const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(*began + kStopLasts - SteadyClock::now());
-      if (!change(*places, std::clamp(rest, kLeastChange, kChangeLasts)))
-        return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
-    }
-    const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - *began).count();
+    Stopped stopped(pid_);
+    ++done_.stops;
+    if (!stopped.all()) return Unit{};  // one of them is in the kernel, and cannot be stopped now
+    const auto places = stopped.places(memory_, mappings, begin_, end_);
+    if (!places) return Unit{};
+    const auto until = stopped.began() + kStopLasts;
+    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(until - SteadyClock::now());
+    if (!change(*places, std::clamp(rest, kLeastChange, kChangeLasts)))
+      return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
+    const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(stopped.end()).count();
     done_.longest_stop_ns = std::max(done_.longest_stop_ns, static_cast<std::uint64_t>(lasted));
     return Unit{};
   }
@@ -201,27 +234,22 @@ class Patcher {
   bool change(const std::vector<std::uint64_t>& places, std::chrono::microseconds most) {
     const auto began = SteadyClock::now();
     Pages pages(memory_);
-    std::vector<Change> later;
-    for (std::size_t i = 0; i < left_.size(); ++i) {
-      if (SteadyClock::now() - began + write_lasts_ * pages.changed() > most) {
-        later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
-                     std::make_move_iterator(left_.end()));
-        break;
-      }
-      const Edits& edits = left_[i].edits;
+    for (; next_ < left_.size(); ++next_) {
+      if (SteadyClock::now() - began + write_lasts_ * pages.changed() > most) break;
+      Change& next = left_[next_];
+      const Edits& edits = next.edits;
       if (is_stood_in(edits, places)) {
-        later.push_back(std::move(left_[i]));
+        later_.push_back(std::move(next));
         continue;
       }
       // A budget takes single jumps of a function back while it runs.
       const Pages::Found found = pages.look(edits, back_);
       if (found == Pages::Found::kBefore) {
         pages.change(edits);
-        count_listener(left_[i].semaphore);
+        count_listener(next.semaphore);
       }
-      if (left_[i].what != Change::What::kSlot) ++(found == Pages::Found::kOther ? done_.left : done_.functions);
+      if (next.what != Change::What::kSlot) ++(found == Pages::Found::kOther ? done_.left : done_.functions);
     }
-    left_ = std::move(later);
     const auto writing = SteadyClock::now();
     const bool written = pages.write();
     if (pages.changed() != 0) write_lasts_ = (SteadyClock::now() - writing) / pages.changed();
@@ -239,7 +267,9 @@ class Patcher {
   pid_t pid_;
   const ForeignMemory& memory_;
   bool back_;
-  std::vector<Change> left_;
+  std::vector<Change> left_;  // from next_ on: not looked at in this round
+  std::size_t next_ = 0;
+  std::vector<Change> later_;  // somebody stood there: in the next round
   std::uint64_t begin_ = ~std::uint64_t{0};
   std::uint64_t end_ = 0;
   SteadyClock::duration write_lasts_ = std::chrono::microseconds(10);  // of a page; the process gets a copy of it
