@@ -1,5 +1,4 @@
-/* A few lines around a library. With MANY there are more functions, most of which nobody calls; then it takes a while.
- */
+/* A few lines around a library. With MANY there are functions that nobody calls, too, and it takes a while. */
 #include <time.h>
 
 int work_loop(int n);
@@ -11,11 +10,11 @@ int work_loop(int n);
   int name##2(int n) { return work_loop(n) * n + 1; } \
   int name##3(int n) { return work_loop(n) / 3 + n; }
 #define SIXTEEN(name) FOUR(name##0) FOUR(name##1) FOUR(name##2) FOUR(name##3)
-SIXTEEN(a)
-SIXTEEN(b) SIXTEEN(c)
+#define MANY_FUNCTIONS SIXTEEN(a) SIXTEEN(b) SIXTEEN(c)
+MANY_FUNCTIONS
 #endif
 
-    int main(void) {
+int main(void) {
   int sum = work_loop(3);
 #ifdef MANY
   for (clock_t begin = clock(); clock() - begin < CLOCKS_PER_SEC / 10;) sum += work_loop(1000);
