@@ -262,7 +262,7 @@ Result<collect::Attached> find_or_load(const Options& options, const std::string
     say_which_probes(plain.choice.probes, programs.modules());
   } else if (target && (!options.libraries.empty() || !options.probes.empty())) {
     const std::string option = options.libraries.empty() ? "--probes" : "--library";
-    fail({option + " does nothing in a process that has sleds, or was traced already; start it with 'karst run " +
+    fail({option + " adds nothing to a process that has sleds, or was traced before; start it with 'karst run " +
           option + "'"});
   }
   if (target && brought.patched) fail({stop_words(*brought.patched)});
