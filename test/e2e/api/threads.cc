@@ -1,8 +1,8 @@
 // Calls the API from many threads at once. usage: threads DIRECTORY
 //
 // Each worker's steps spell a number, its own count of steps, in calls; so whoever reads a trace can tell which steps
-// are in it. A journal says, for each snapshot, what each worker had done before the range was asked for and before
-// it ended: those steps must be there, unless the snapshot says that they are not.
+// are in it. A journal says, for each snapshot, what each worker had done when the range had begun, and before it ended:
+// the steps between must be there, unless the snapshot says that they are not.
 #include <karst/karst.h>
 
 #include <atomic>
@@ -64,8 +64,8 @@ int main(int, char** arguments) {
       for (int i = 0; i < 2; ++i) {
         const std::string name = "s" + std::to_string(t) + std::to_string(i) + ".karst";
         const std::string path = directory + "/" + name;
-        const std::string before = steps_done();
         const std::uint64_t since = karst_time();
+        const std::string before = steps_done();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         const std::string after = steps_done();
         if (i == 1) {
