@@ -1,8 +1,8 @@
 // Calls the API from many threads at once. usage: threads DIRECTORY
 //
 // Each worker's steps spell a number, its own count of steps, in calls; so whoever reads a trace can tell which steps
-// are in it. A journal says, for each snapshot, what each worker had done when the range had begun, and before it ended:
-// the steps between must be there, unless the snapshot says that they are not.
+// are in it. A journal says, for each snapshot, what each worker had done when the range had begun, and before it
+// ended: the steps between must be there, unless the snapshot says that they are not.
 #include <karst/karst.h>
 
 #include <atomic>
