@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "format/note.h"
 #include "query/edges.h"
 #include "query/flame.h"
+#include "query/scope.h"
 #include "query/settle.h"
 #include "query/table.h"
 #include "reader/trace.h"
@@ -239,6 +241,19 @@ TEST(Sums, WhatIsLessThanNothingIsTakenFromTheFunctionsOtherParts) {
   }
   EXPECT_EQ(sums, (std::map<std::uint32_t, std::uint64_t>{{1, 22}, {2, 5}, {3, 0}, {4, 0}}));
   EXPECT_EQ(ticks, (std::vector<std::uint64_t>{8, 5, 0, 14, 0, 0, 0, 0}));  // 9/31 of 10, 30 and 31 are gone
+}
+
+TEST(Sums, TracingTookTimeOnACpuFirstThenOfWhatThereIsMost) {
+  const auto without = [](reader::StateTimes times, std::uint64_t cost) {
+    query::take_cost_out(times, cost);
+    return std::array{times.running, times.runnable, times.blocked, times.unknown};
+  };
+  using Times = std::array<std::uint64_t, 4>;
+  EXPECT_EQ(without({7, 1, 3, 0}, 0), (Times{7, 1, 3, 0}));
+  EXPECT_EQ(without({7, 1, 3, 0}, 5), (Times{2, 1, 3, 0}));
+  EXPECT_EQ(without({7, 1, 3, 0}, 9), (Times{0, 1, 1, 0}));
+  EXPECT_EQ(without({7, 4, 3, 0}, 8), (Times{0, 3, 3, 0}));
+  EXPECT_EQ(without({7, 1, 3, 0}, 11), (Times{~std::uint64_t{0} - 3, 1, 3, 0}));  // -4: the sum is true
 }
 
 TEST(Sums, AllAnswersAgreeOnRandomTraces) {
