@@ -7,16 +7,6 @@
 
 namespace karst::interpose {
 
-/// The natural logarithm of a number from 0 to 1, to some 8 digits. libm would be another library in the program.
-inline double logarithm(double number) {
-  int exponent = 0;
-  for (; number < 0.70710678; number *= 2) --exponent;
-  const double s = (number - 1) / (number + 1);  // ln x = 2 artanh((x - 1) / (x + 1))
-  const double square = s * s;
-  const double series = 1 + square * (1.0 / 3 + square * (1.0 / 5 + square * (1.0 / 7 + square / 9)));
-  return 2 * s * series + exponent * 0.69314718055994531;
-}
-
 /// What each thread has of it. Begins as zeros.
 struct Countdown {
   uint64_t left = 0;    ///< bytes to the next one that is recorded
@@ -29,10 +19,7 @@ struct Countdown {
     return random * 0x2545F4914F6CDD1DU;
   }
   /// At least 1.
-  void draw(uint64_t mean) {
-    const double uniform = (static_cast<double>(next_random() >> 11) + 0.5) / 9007199254740992.0;  // 2^53
-    left = 1 + static_cast<uint64_t>(-logarithm(uniform) * static_cast<double>(mean));
-  }
+  void draw(uint64_t mean);
 };
 
 /// A set of addresses for all threads, without locks: threads may be stopped, or forked, anywhere. Whether an address

@@ -59,6 +59,15 @@ class SystemHard(TortureTest):
     def test_children(self):
         self.same("forks")
 
+    def test_a_stack_that_is_not_aligned(self):
+        alone = subprocess.run([hard("gcc"), "stack"], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(alone.stdout.count("sum "), 2)
+        for compiler, options in (("gcc", ("--system", "locks=all,memory,files,net,time")), ("gcc", ("--system", "memory=4K")),
+                                  ("karst-gcc", ("--args", ".", "--returns", "."))):
+            with self.subTest(options=options):
+                run = self.run_traced(hard(compiler), "stack", options=options, status=5)
+                self.assertEqual(run.out, alone.stdout)
+
     def test_binding_at_once(self):
         self.same("none", env={"LD_BIND_NOW": "1"})
         self.same("none", flags=("-fno-plt", "-Wl,-z,now"))

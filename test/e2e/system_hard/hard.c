@@ -1,5 +1,5 @@
 // Memory, locks and files under what a program may do to itself:
-//   hard none|strict|kills|errors|descriptors|space|dlmopen|forks [LIBRARY]
+//   hard none|strict|kills|errors|descriptors|space|dlmopen|forks|stack [LIBRARY]
 // Says what each call gave, so that two runs can be compared.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,7 +8,9 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +18,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CALL __attribute__((noinline, noclone))
@@ -135,6 +139,39 @@ CALL void fork_some(void) {
   }
 }
 
+static sem_t g_semaphore;
+
+// All that needs no alignment of the stack, libc's part too.
+CALL void anywhere(void) {
+  long sum = memory() + locks();
+  char bytes[8] = "1234567";
+  int ends[2];
+  struct timespec ms = {0, 1000000};
+  for (int i = 0; i < 20; ++i) {
+    const int fd = open("/dev/zero", O_RDONLY);
+    sum += read(fd, bytes, sizeof bytes);
+    sum += lseek(fd, 0, SEEK_CUR) + close(fd) + access("/dev/none", F_OK);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) continue;
+    struct pollfd one = {ends[1], POLLIN, 0};
+    sum += send(ends[0], bytes, 5, 0) + poll(&one, 1, 1000) + recv(ends[1], bytes, 5, 0);
+    sum += close(ends[0]) + close(ends[1]);
+    sum += sem_post(&g_semaphore) + sem_wait(&g_semaphore);
+    sum += nanosleep(&ms, NULL) + waitpid(-1, NULL, WNOHANG);
+  }
+  say("sum", sum, 0);
+}
+
+// Calls it with a stack that is 8 bytes off, as a signal handler has it that qemu's emulation of programs calls.
+CALL void with_stack_off(void (*function)(void)) {
+  __asm__ volatile(
+      "sub $136, %%rsp\n\t"
+      "call *%0\n\t"
+      "add $136, %%rsp"
+      :
+      : "b"(function)
+      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3");
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "none";
   work(1);
@@ -154,6 +191,10 @@ int main(int argc, char** argv) {
     in_other_namespace(argv[2]);
   } else if (strcmp(how, "forks") == 0) {
     fork_some();
+  } else if (strcmp(how, "stack") == 0) {
+    sem_init(&g_semaphore, 0, 0);
+    anywhere();
+    with_stack_off(anywhere);
   }
   work(with_files);
   size_t done = 0;
