@@ -45,6 +45,15 @@ class Limits(TortureTest):
         self.assertEqual(tree, ["# thread", "main", "  catches()", "    throws()  [open]", "      handler()", "  after()"])
         self.assertEqual(missing, 1)
 
+    def test_the_return_of_a_personality_routine_fits_no_call(self):
+        program = build("ways_out.personality", "ways_out/limits/personality.cc", "-O1", "-static-libstdc++", compiler="g++")
+        run = self.run_traced(program, options=("--budget", "off", "--min-instructions", "0"))
+        tree, problems = self.seen(run)
+        at = [line.strip() for line in tree]
+        self.assertEqual(at.count("__gxx_personality_v0  [unwound]"), 5)
+        self.assertEqual(sum(line.endswith("catches(int)") for line in at), 5)
+        self.assertEqual(problems, {"returns that fit no call: they are left out": 5})
+
     def test_builtin_longjmp_is_not_seen(self):
         tree, missing = self.trace("ways_out.builtin_jump", "builtin_jump.cc")
         self.assertEqual(tree, ["# thread", "main", "  comes_back()", "    jumps()  [open]", "      back()", "  after()"])
