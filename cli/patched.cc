@@ -78,8 +78,8 @@ bool has_match(const collect::LibraryChoice& library, const std::set<std::string
 }
 
 std::string no_library_words(const collect::LibraryChoice& library, const std::set<std::string>& loaded,
-                             const std::set<std::string>& modules) {
-  if (has_match(library, modules))
+                             const std::set<std::string>& built) {
+  if (has_match(library, built))
     return fmt::format(
         "--library '{}' means a library that was built for tracing; --function chooses among its functions",
         library.text);
@@ -114,7 +114,7 @@ bool say_what_was_patched(const std::vector<Module>& modules, const std::string&
     else
       fail({printable(plain_words(module, when, few_calls))});
   }
-  if (more != 0) fail({"so were " + plural(more, "other file")});
+  if (more != 0) fail({fmt::format("so {} {}", more == 1 ? "was" : "were", plural(more, "other file"))});
   return said != 0;
 }
 
@@ -163,9 +163,9 @@ void say_unseen_allocators(const std::vector<Module>& modules) {
 }
 
 void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries, const std::vector<Module>& patched,
-                            const std::set<std::string>& loaded, const std::set<std::string>& modules) {
+                            const std::set<std::string>& loaded, const std::set<std::string>& built) {
   for (const collect::LibraryChoice& library : libraries)
-    if (!has_match(library, loaded)) fail({printable(no_library_words(library, loaded, modules))});
+    if (!has_match(library, loaded)) fail({printable(no_library_words(library, loaded, built))});
   // A glob of libraries means several: it is no mistake that one of them has no such function.
   const auto has_some = [&](const std::string& named) {
     return std::any_of(patched.begin(), patched.end(), [&](const Module& m) {

@@ -27,9 +27,9 @@ void say_which_probes(const std::vector<patch::ProbeChoice>& choices,
 void say_unseen_allocators(const std::vector<collect::PlainPrograms::Module>& modules);
 
 /// Of each --library that meant no library, or no function: what was there, and what is near. `loaded`: libraries
-/// without sleds; `modules`: what has traced functions. Paths.
+/// without sleds; `built`: those that were built for tracing. Paths.
 void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries,
                             const std::vector<collect::PlainPrograms::Module>& patched,
-                            const std::set<std::string>& loaded, const std::set<std::string>& modules);
+                            const std::set<std::string>& loaded, const std::set<std::string>& built);
 
 }  // namespace karst::cli

@@ -191,12 +191,12 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
   for (const auto& u : run.untraced) fail({fmt::format("{}: {} {}", missing, u.program, u.reason)});
   if (run.processes.empty()) {
     fail({explain_nothing(launch.arguments[0], launch.program, run, what)});
-    say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.modules);
+    say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.built_libraries);
     return false;
   }
   if (run.functions != 0 && run.functions_off == run.functions)
     fail({"the patterns and lists of functions to trace leave none"});
-  say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.modules);
+  say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.built_libraries);
   return true;
 }
 

@@ -150,7 +150,8 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
   reader::Process process = part_of(arena, first, count);
   for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
   resolve_.as = arena.owner();
-  for (const reader::Module& module : process.modules) modules_.insert(module.path);
+  for (const reader::Module& module : process.modules)
+    if (module.path != process.executable) libraries_.insert(module.path);
   read_carried(process);
   std::vector<bool> concerned(process.modules.size());
   std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),

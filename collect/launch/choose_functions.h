@@ -93,7 +93,8 @@ class FunctionChooser {
   std::uint64_t off() const { return off_; }                          ///< of them, left out
   std::size_t watched() const { return watched_; }                    ///< functions, once for each rule
   std::size_t meant_for_values() const { return meant_for_values_; }  ///< functions that a pattern for values matches
-  const std::set<std::string>& modules() const { return modules_; }   ///< paths of those with functions
+  /// Paths of those that were built for tracing.
+  const std::set<std::string>& libraries() const { return libraries_; }
   /// What could not be applied, once for each module.
   std::vector<reader::Problem>& problems() { return problems_; }
 
@@ -120,7 +121,7 @@ class FunctionChooser {
   std::uint64_t functions_ = 0;
   std::uint64_t off_ = 0;
   std::size_t meant_for_values_ = 0;
-  std::set<std::string> modules_;
+  std::set<std::string> libraries_;
   std::vector<reader::Problem> problems_;
 };
 

@@ -216,7 +216,7 @@ class Launcher {
     result_.untraced = std::move(untraced_.programs());
     result_.plain = plain_.modules();
     result_.loaded = plain_.loaded();
-    result_.modules = chooser_.modules();
+    result_.built_libraries = chooser_.libraries();
     for (auto* problems : {&processes_.problems(), &chooser_.problems()})
       std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);

@@ -64,7 +64,7 @@ struct LaunchResult {
   std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
   std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds
   std::set<std::string> loaded;                    ///< libraries without sleds (PlainPrograms::loaded())
-  std::set<std::string> modules;                   ///< paths of what has traced functions
+  std::set<std::string> built_libraries;           ///< those that were built for tracing
   std::vector<reader::Problem> problems;
 };
 

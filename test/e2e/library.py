@@ -270,6 +270,12 @@ class Words(TortureTest):
                               env={**os.environ, "LD_PRELOAD": str(where / "libwork.so.1")})
         self.assertIn("means a library that was built for tracing; --function chooses", done.stderr)
 
+    def test_the_program_itself_is_no_library(self):
+        alone = build("library.alone", "plain/late.c", "-O1", "-pthread", compiler="gcc")
+        done = subprocess.run([KARST, "run", *self.SCHED, "-o", self.directory / "x.karst", "--library", "*", alone],
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertIn("--library '*': libc, the loader and libkarst are never patched", done.stderr)
+
     def test_places_that_are_named(self):
         named = {f["name"]: f["patched"] for f in places(str(library()), "--named", "work_*")}
         self.assertTrue(named["work_tiny"])
