@@ -151,7 +151,7 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
   for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
   resolve_.as = arena.owner();
   for (const reader::Module& module : process.modules)
-    if (module.path != process.executable) libraries_.insert(module.path);
+    if (module.path.starts_with('/') && module.path != process.executable) libraries_.insert(module.path);
   read_carried(process);
   std::vector<bool> concerned(process.modules.size());
   std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),
