@@ -78,9 +78,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (auto taken = session->take(); !taken.empty(); taken = session->take())
     for (collect::Arrival& arrival : taken) {
       ++arrivals;
-      require(arrival.kind <= format::HelloKind::kPatches, "a kind is one that is known");
+      using format::HelloKind;
+      require(arrival.kind <= HelloKind::kFinds, "a kind is one that is known");
       require(arrival.pid == getpid(), "the system says who it is");
-      if (arrival.outcome == format::HelloOutcome::kTracing && arrival.kind != format::HelloKind::kArrived)
+      const bool is_about_one = arrival.kind == HelloKind::kArrived || arrival.kind == HelloKind::kAsks ||
+                                arrival.kind == HelloKind::kFinds;  // about an arena that is known
+      if (arrival.outcome == format::HelloOutcome::kTracing && !is_about_one)
         require(static_cast<bool>(arrival.arena), "what announces an arena has one");
       arrival.reply();
     }
