@@ -18,7 +18,7 @@ namespace karst::arch {
 struct RemoteCall {
   std::uint64_t resume_ip;       ///< where the thread goes on
   std::uint64_t resume_ax;       ///< with this in rax; all else is as it was
-  std::uint64_t interrupted_ip;  ///< the same if a signal came meanwhile and is handled before
+  std::uint64_t interrupted_ip;  ///< the same if a signal came meanwhile whose handler runs before
   std::uint64_t interrupted_ax;
   std::uint64_t stack;         ///< where nothing is mapped yet
   std::uint64_t stack_size;    ///< bytes
@@ -28,9 +28,12 @@ struct RemoteCall {
   std::uint64_t vectors_size;  ///< bytes of xsave's area
   std::uint64_t all_signals;   ///< ones
   std::uint64_t control;       ///< a usual mxcsr
+  std::uint64_t mask;          ///< the thread's own signal mask, set back at the end
+  std::uint64_t caught;        ///< signals that have a handler
+  std::uint64_t may_restart;   ///< not 0: where the handler has SA_RESTART, it goes on as if no signal had come
   // The function's argument follows, ended by a zero.
 };
-static_assert(offsetof(RemoteCall, control) == 88 && sizeof(RemoteCall) == 96);
+static_assert(offsetof(RemoteCall, control) == 88 && sizeof(RemoteCall) == 120);
 
 /// In the stack's last kRemoteResultSize bytes, until the code takes the stack away.
 struct RemoteResult {

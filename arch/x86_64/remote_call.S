@@ -3,12 +3,12 @@
 //
 // Entry: any instruction of the thread, which has nothing changed but rip (and orig_rax, which no program sees).
 //
-//   thread's stack   | red zone, 128 bytes | flags, 15 registers | old signal mask | pending signals |
+//   thread's stack   | red zone, 128 bytes | flags, 15 registers | a sigaction | pending signals |
 //   own stack, mmap  | ... calls ... | xsave's area | RemoteResult |
 //
-// Signals stay blocked from the first system call to the last: no handler runs on the stack of our own, and none can
-// leave it by a jump. A signal that came meanwhile is delivered when the mask is set back. The thread's system call
-// then ends with EINTR, where it would have.
+// Signals stay blocked from the first system call to the last, and before it if karst lives: no handler runs on the
+// stack of our own, and none can leave it by a jump. A signal that came meanwhile is delivered when the mask is set
+// back. The thread's system call then ends with EINTR, where it would have.
 #include <asm/unistd.h>
 
 #define RESUME_IP	0
@@ -23,7 +23,15 @@
 #define VECTORS_SIZE	72
 #define ALL_SIGNALS	80
 #define CONTROL		88
-#define ARGUMENT	96
+#define MASK		96
+#define CAUGHT		104
+#define MAY_RESTART	112
+#define ARGUMENT	120
+
+#define ACTION_FLAGS	8	// of the kernel's struct sigaction, which has 32 bytes
+#define RESTART		0x10000000	// SA_RESTART
+#define PENDING		32	// above rsp
+#define ROOM		48
 
 #define RESULT_SIZE		1024
 #define RESULT_HANDLE		0
@@ -82,12 +90,12 @@ karst_remote_call:
 	cld
 	movq	%rsp, %rbx		// rbx: the thread's stack
 	leaq	karst_remote_call_end(%rip), %rbp	// rbp: the RemoteCall
-	subq	$16, %rsp
+	subq	$ROOM, %rsp
 
 	movl	$__NR_rt_sigprocmask, %eax
 	movl	$2, %edi		// SIG_SETMASK
 	leaq	ALL_SIGNALS(%rbp), %rsi
-	movq	%rsp, %rdx
+	xorl	%edx, %edx
 	movl	$8, %r10d
 	syscall
 
@@ -145,7 +153,7 @@ karst_remote_call:
 	movl	$-1, %eax
 	movl	$-1, %edx
 	xrstor64 (%r14)
-	leaq	-16(%rbx), %rsp
+	leaq	-ROOM(%rbx), %rsp
 
 .Lgive_back:				// karst looks at the result before this call; of 0 bytes it does nothing
 	movl	$__NR_munmap, %eax
@@ -154,15 +162,32 @@ karst_remote_call:
 	syscall
 
 	movl	$__NR_rt_sigpending, %eax
-	leaq	8(%rsp), %rdi
+	leaq	PENDING(%rsp), %rdi
 	movl	$8, %esi
 	syscall
-	movq	(%rsp), %r12
+	movq	MASK(%rbp), %r12
 	notq	%r12
-	andq	8(%rsp), %r12		// r12: signals that are delivered by the next call
+	andq	PENDING(%rsp), %r12
+	andq	CAUGHT(%rbp), %r12	// r12: signals whose handlers run after the last call
+	jz	.Lset_back
+	cmpq	$0, MAY_RESTART(%rbp)
+	je	.Lset_back
+	movl	$__NR_rt_sigaction, %eax
+	bsfq	%r12, %rdi		// the first of them decides
+	incl	%edi
+	xorl	%esi, %esi
+	movq	%rsp, %rdx
+	movl	$8, %r10d
+	syscall
+	testl	%eax, %eax
+	jnz	.Lset_back
+	testl	$RESTART, ACTION_FLAGS(%rsp)
+	jz	.Lset_back
+	xorl	%r12d, %r12d
+.Lset_back:
 	movl	$__NR_rt_sigprocmask, %eax
 	movl	$2, %edi
-	movq	%rsp, %rsi
+	leaq	MASK(%rbp), %rsi
 	xorl	%edx, %edx
 	movl	$8, %r10d
 	syscall

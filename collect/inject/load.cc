@@ -41,6 +41,14 @@ long status_number(pid_t pid, const std::string& key) {
   return 0;
 }
 
+/// Signals that have handlers.
+std::uint64_t caught_signals(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("SigCgt:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
+  return 0;
+}
+
 /// Whether a thread of it may be made to call something at all.
 Status check(pid_t pid) {
   if (const long tracer = status_number(pid, "TracerPid"); tracer != 0)
@@ -80,6 +88,7 @@ struct Target {
   std::uint64_t error_number = 0;
   std::uint64_t place = 0;  ///< for the code
   std::uint64_t stack = 0;
+  std::uint64_t caught = 0;  ///< signals that have handlers
 };
 
 /// Where `size` bytes of the room are unused; 0: nowhere.
@@ -96,6 +105,7 @@ std::uint64_t room_in(const ForeignMemory& memory, std::uint64_t room, std::size
 Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, std::size_t size) {
   Target target;
   target.mappings = mappings_of(pid);
+  target.caught = caught_signals(pid);
   bool has_linker = false;
   // dlopen() loads into the namespace of who calls it, so the code must lie in the program's own, too.
   const auto own = own_modules(memory, target.mappings);
@@ -149,7 +159,8 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
 }
 
 /// The code, and what it reads.
-std::vector<char> code_for(const Target& target, const Resumption& resumption, const std::string& argument) {
+std::vector<char> code_for(const Target& target, const Resumption& resumption, std::uint64_t mask,
+                           const std::string& argument) {
   arch::RemoteCall call{};
   call.resume_ip = resumption.ip;
   call.resume_ax = resumption.ax;
@@ -163,6 +174,9 @@ std::vector<char> code_for(const Target& target, const Resumption& resumption, c
   call.vectors_size = arch::vectors_size();
   call.all_signals = ~std::uint64_t{0};
   call.control = kUsualVectorControl;
+  call.mask = mask;
+  call.caught = target.caught;
+  call.may_restart = resumption.may_restart ? 1 : 0;
   std::vector<char> code(karst_remote_call, karst_remote_call_end);
   const char* bytes = reinterpret_cast<const char*>(&call);
   code.insert(code.end(), bytes, bytes + sizeof call);
@@ -210,20 +224,28 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
   }
   if (!tracee.stop(kStopsWithinMs)) return std::nullopt;
   const auto registers = tracee.registers();
-  if (!registers || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
+  const auto mask = tracee.signal_mask();
+  if (!registers || !mask || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
   const auto stack = stack_of(*registers, memory, target.mappings);
   if (!stack) return std::nullopt;
   const BusyCode busy(memory, target.mappings, allocator);
   const auto verdict = busy.judge(*stack, memory);
   if (verdict == BusyCode::Verdict::kBusy) return std::nullopt;
   if (verdict == BusyCode::Verdict::kNotKnown && !doubtful.is_free(*stack, busy, memory)) return std::nullopt;
-  const std::vector<char> code = code_for(target, resumption_of(*registers), call.argument);
+  const std::vector<char> code = code_for(target, resumption_of(*registers), *mask, call.argument);
   if (!memory.write(target.place, code.data(), code.size()))
     return Status(Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"});
   user_regs_struct there = *registers;
   there.rip = target.place;
   there.orig_rax = ~std::uint64_t{0};  // the kernel must not begin the system call anew at the code's place
   if (!tracee.set_registers(there)) return Status(Error{why_not_traced(errno)});
+  // Where the thread waits with another mask, as in sigsuspend(), a handler would run before the code does, and the
+  // wait would begin again: what it waits for has been. In this order, so that the mask is set back if karst dies.
+  if (!tracee.block_signals()) {
+    const int why = errno;
+    tracee.set_registers(*registers);
+    return Status(Error{why_not_traced(why)});
+  }
   return follow(tracee, memory, target, call);
 }
 

@@ -158,8 +158,8 @@ Resumption resumption_of(const user_regs_struct& registers) {
   const auto number = static_cast<std::int64_t>(registers.orig_rax);
   const auto result = static_cast<std::int64_t>(registers.rax);
   if (number >= 0) {
-    if (result == kRestartSys || result == kRestartNoIntr)
-      return {again, registers.orig_rax, again, registers.orig_rax};
+    if (result == kRestartNoIntr) return {again, registers.orig_rax, again, registers.orig_rax};
+    if (result == kRestartSys) return {again, registers.orig_rax, registers.rip, interrupted, true};
     if (result == kRestartNoHand) return {again, registers.orig_rax, registers.rip, interrupted};
     if (result == kRestartBlock) return {again, SYS_restart_syscall, registers.rip, interrupted};
   }

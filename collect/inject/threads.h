@@ -60,8 +60,9 @@ std::vector<pid_t> threads_to_try(pid_t pid);
 struct Resumption {
   std::uint64_t ip = 0;
   std::uint64_t ax = 0;
-  std::uint64_t interrupted_ip = 0;  ///< if a signal comes before
+  std::uint64_t interrupted_ip = 0;  ///< if a signal's handler runs before
   std::uint64_t interrupted_ax = 0;
+  bool may_restart = false;  ///< not so if the handler has SA_RESTART
 };
 Resumption resumption_of(const user_regs_struct& registers);
 /// It waits in a system call that holds no lock of libc.

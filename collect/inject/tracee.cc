@@ -139,6 +139,17 @@ bool Tracee::set_registers(const user_regs_struct& registers) const {
   return request(PTRACE_SETREGSET, thread_, 1, &place) == 0;
 }
 
+std::optional<std::uint64_t> Tracee::signal_mask() const {
+  std::uint64_t mask = 0;
+  if (request(PTRACE_GETSIGMASK, thread_, sizeof mask, &mask) != 0) return std::nullopt;
+  return mask;
+}
+
+bool Tracee::block_signals() const {
+  const std::uint64_t all = ~std::uint64_t{0};
+  return request(PTRACE_SETSIGMASK, thread_, sizeof all, &all) == 0;
+}
+
 bool Tracee::in_restartable_sequence(std::uint64_t ip, const ForeignMemory& memory) const {
   ptrace_rseq_configuration configuration{};
   if (request(PTRACE_GET_RSEQ_CONFIGURATION, thread_, sizeof configuration, &configuration) <= 0 ||

@@ -38,9 +38,14 @@ class Tracee {
   /// Signals pass.
   std::optional<AtSystemCall> to_system_call(int within_ms);
 
-  // These two while it is stopped.
+  // These while it is stopped.
   std::optional<user_regs_struct> registers() const;
   bool set_registers(const user_regs_struct& registers) const;
+  /// Its own mask, not the one of a system call that waits with another (sigsuspend, ppoll).
+  std::optional<std::uint64_t> signal_mask() const;
+  /// Blocks all signals: one that comes before it goes on, or is about to be delivered, waits. With a system call that
+  /// waits with another mask the kernel forgets what was the mask before.
+  bool block_signals() const;
   /// Inside a restartable sequence, which the kernel would begin anew if the thread stood elsewhere.
   bool in_restartable_sequence(std::uint64_t ip, const class ForeignMemory& memory) const;
 

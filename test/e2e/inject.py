@@ -261,6 +261,17 @@ class Detaching(InjectTest):
                 self.assertIn("was detached already", self.detach(child.pid))
                 self.finish(child)
 
+    def test_signals_that_come_meanwhile(self):
+        """A wait that a signal ends is ended by it, and goes on where it would have."""
+        program = build("inject-signalled", "inject/signalled.c", "-O1", compiler="gcc")
+        for how in ("suspend", "ends", "goes-on", "ignored"):
+            with self.subTest(how=how):
+                child = self.start(program, how)
+                for _ in range(ROUNDS):
+                    self.attach(child.pid, "--min-instructions", "0")
+                    self.detach(child.pid)
+                self.finish(child)
+
     def test_functions_that_have_their_code_back(self):
         """A budget takes jumps back while threads run; detaching takes the rest, and attaching again writes all."""
         program = plain_worker()
