@@ -33,21 +33,21 @@ constexpr useconds_t kRoundMicroseconds = 5000;     // between two looks at all 
 constexpr char kRuntime[] = "libkarst.so";
 constexpr std::uint64_t kUsualVectorControl = 0x1f80;  // mxcsr at a program's start
 
-/// The first number of a line of /proc/PID/status; 0 if there is none.
-long status_number(pid_t pid, const std::string& key) {
+/// What a line of /proc/PID/status says; empty if there is none.
+std::string status_text(pid_t pid, const std::string& key) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with(key + ":")) return std::strtol(line.c_str() + key.size() + 1, nullptr, 10);
-  return 0;
+    if (line.starts_with(key + ":\t")) return line.substr(key.size() + 2);
+  return {};
+}
+
+/// The first number of such a line; 0 if there is none.
+long status_number(pid_t pid, const std::string& key) {
+  return std::strtol(status_text(pid, key).c_str(), nullptr, 10);
 }
 
 /// Signals that have handlers.
-std::uint64_t caught_signals(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("SigCgt:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
-  return 0;
-}
+std::uint64_t caught_signals(pid_t pid) { return std::strtoull(status_text(pid, "SigCgt").c_str(), nullptr, 16); }
 
 /// Whether a thread of it may be made to call something at all.
 Status check(pid_t pid) {

@@ -3,11 +3,11 @@
 //
 // Karst may be killed at any instant, and the process must go on and compute the same. So:
 //   - The code (arch/remote_call.h) is written into bytes that nothing executes: between the end of a library's code
-//   and
-//     the end of its last page. Until the thread is sent there it does nothing.
+//     and the end of its last page. Until the thread is sent there it does nothing.
 //   - One ptrace request then changes the thread's rip, and nothing else that a program can see. The code saves and
 //     restores all by itself, and jumps back to where the thread was. Nobody has to come back for that.
-//   - A system call in which the thread waited is begun anew by that jump, as the kernel does it.
+//   - The next one blocks all signals of the thread. The code has its mask, and sets it back.
+//   - A system call in which the thread waited is begun anew by that jump, or ends, as the kernel would have it.
 //   - Of ptrace only seize, interrupt and system call stops are used: none leaves anything behind if the tracer dies.
 // The other threads run on all the time.
 #pragma once

@@ -271,7 +271,9 @@ Result<Attached> attach_or_load(pid_t pid, const std::string& library, const Pla
   auto found = attach(pid, &is_refused);
   if (found || is_refused || facts->state == 'Z' || (geteuid() != 0 && facts->uid != geteuid())) return found;
   const auto problem = [&](const Error& why) {
-    return Error{described(*facts) + " cannot be attached to: " + why.message};
+    const auto now = process_facts(pid);  // one that ends meanwhile refuses this and that
+    return Error{described(*facts) +
+                 " cannot be attached to: " + (now && now->state != 'Z' ? why.message : "it has ended meanwhile")};
   };
   if (facts->state == 'T')
     return Error{described(*facts) + " is stopped (SIGSTOP, Ctrl-Z); let it go on first: kill -CONT " +
