@@ -203,8 +203,12 @@ std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memor
   struct LinkMap {
     std::uint64_t bias, name, dynamic, next;
   };
-  for (const Mapping& m : mappings) {
+  for (auto first = mappings.begin(); first != mappings.end(); ++first) {
+    const Mapping& m = *first;
     if (m.offset != 0 || !m.file_name().starts_with("ld-")) continue;
+    // qemu's emulation of a program has that program's linker in memory, too, and its code is not to be executed.
+    const auto end = std::find_if(first, mappings.end(), [&m](const Mapping& of) { return of.path != m.path; });
+    if (std::none_of(first, end, [](const Mapping& of) { return of.rights.starts_with("r-x"); })) continue;
     const auto linker = ForeignModule::of(memory, m.begin);
     const std::uint64_t debug = linker ? linker->find(memory, "_r_debug") : 0;
     if (debug == 0) continue;
