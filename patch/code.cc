@@ -18,6 +18,18 @@ Range extent(const ElfImage& image) {
   return all;
 }
 
+/// From `begin` on a flag is read that none of these instructions has written.
+bool reads_flags_of_others(std::span<const Instruction> instructions, std::size_t begin) {
+  constexpr std::size_t kLooked = 16;
+  const std::size_t end = std::min(instructions.size(), begin + kLooked);
+  for (std::size_t n = begin; n < end; ++n) {
+    const Instruction& i = instructions[n];
+    if (i.reads_flags) return true;
+    if (i.writes_flags || i.ends_flow || is_call(i)) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames_(&frames) {
@@ -26,6 +38,8 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
   targets_ = none_;
   entered_ = none_;
   cold_ = none_;
+  takes_flags_ = none_;
+  returns_flags_ = none_;
   has_table_.resize(frames.all().size());
   has_labels_.resize(frames.all().size());
   is_called_inside_.resize(frames.all().size());
@@ -49,9 +63,12 @@ Result<Code> Code::decode(const ElfImage& image, const Frames& frames) {
   for (Part& part : code.parts_) {
     code.targets_.add(part.targets);
     code.entered_.add(part.entered);
+    code.takes_flags_.add(part.takes_flags);
+    code.returns_flags_.add(part.returns_flags);
     for (const std::size_t frame : part.called_inside) code.is_called_inside_[frame] = true;
-    part.targets = part.entered = AddressSet();
+    part.targets = part.entered = part.takes_flags = part.returns_flags = AddressSet();
   }
+  code.follow_returned_flags();
   code.gather_from_data();
   return code;
 }
@@ -114,18 +131,22 @@ std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) co
 }
 
 void Code::gather_from(Part& part) {
-  part.targets = part.entered = none_;
+  part.targets = part.entered = part.takes_flags = part.returns_flags = none_;
   for (std::size_t f = part.begin; f < part.end; ++f) {
     const Frame& frame = frames_->all()[f];
     part.targets.add(frame.code.begin);
     if (const auto pads = frames_->landing_pads(frame))
       for (const std::uint64_t pad : *pads) part.targets.add(pad);
     const auto code = image_->from(frame.code.begin);
-    for (const Instruction& i : of(f)) {
+    const auto instructions = of(f);
+    if (reads_flags_of_others(instructions, 0)) part.takes_flags.add(frame.code.begin);
+    for (const Instruction& i : instructions) {
       if (i.target != 0) part.targets.add(i.target);
       if (is_call(i)) part.targets.add(frame.code.begin + i.offset + i.size);  // where it returns to
       if (i.kind == Kind::kCall) {
         part.entered.add(i.target);
+        const auto behind = static_cast<std::size_t>(&i - instructions.data()) + 1;
+        if (reads_flags_of_others(instructions, behind)) part.returns_flags.add(i.target);
         const auto called = frames_->find(i.target);
         if (called && frames_->all()[*called].code.begin != i.target) part.called_inside.push_back(*called);
       }
@@ -141,6 +162,23 @@ void Code::gather_from(Part& part) {
         part.targets.add(number);
         part.entered.add(number);
       }
+    }
+  }
+}
+
+/// What such a function jumps to returns to the same callers.
+void Code::follow_returned_flags() {
+  std::vector<std::size_t> due;
+  for (std::size_t f = 0; f < frames_->all().size(); ++f)
+    if (returns_flags(frames_->all()[f].code.begin)) due.push_back(f);
+  while (!due.empty()) {
+    const std::size_t f = due.back();
+    due.pop_back();
+    for (const Instruction& i : of(f)) {
+      const auto to = is_jump(i) ? frames_->find(i.target) : std::nullopt;
+      if (!to || frames_->all()[*to].code.begin != i.target || returns_flags(i.target)) continue;
+      returns_flags_.add(i.target);
+      due.push_back(*to);
     }
   }
 }

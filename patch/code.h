@@ -109,6 +109,10 @@ class Code {
   bool has_labels(std::size_t frame) const { return has_labels_[frame]; }
   /// Something calls an address within the frame that is not its beginning.
   bool is_called_inside(std::size_t frame) const { return is_called_inside_[frame]; }
+  /// The function that begins there is given arithmetic flags, or gives some back: an assembler's, or one that clang's
+  /// outliner made. Hooks do not keep them.
+  bool takes_flags(std::uint64_t address) const { return takes_flags_.has(address); }
+  bool returns_flags(std::uint64_t address) const { return returns_flags_.has(address); }
   /// Instructions that put the stack pointer into memory, in order: the frame, and the number in it.
   struct Numbered {
     std::size_t frame;
@@ -130,6 +134,8 @@ class Code {
     // What its instructions say.
     AddressSet targets;
     AddressSet entered;
+    AddressSet takes_flags;
+    AddressSet returns_flags;
     std::vector<std::size_t> called_inside;  // frames
   };
   static constexpr std::size_t kParts = 2;  // read side by side
@@ -139,6 +145,7 @@ class Code {
   void decode_frame(Part& part, std::size_t frame) const;
   void gather_from(Part& part);
   void gather_table(Part& part, std::size_t frame, std::uint64_t table);
+  void follow_returned_flags();
   void gather_from_data();
 
   const ElfImage* image_;
@@ -148,6 +155,8 @@ class Code {
   AddressSet targets_;
   AddressSet entered_;
   AddressSet cold_;
+  AddressSet takes_flags_;
+  AddressSet returns_flags_;
   std::vector<std::uint8_t> has_table_;  // not bool: parts are read side by side
   std::vector<bool> has_labels_;
   std::vector<bool> is_called_inside_;

@@ -90,6 +90,9 @@ bool saves_stack_pointer(const ZydisDecodedInstruction& i) {
          i.raw.modrm.mod != kRegister && i.raw.rex.W == 1 && i.raw.rex.R == 0;
 }
 
+constexpr ZydisAccessedFlagsMask kArithmeticFlags =
+    ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
+
 bool is_rip_relative(const ZydisDecodedInstruction& i) {
   return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == kFrame;
 }
@@ -181,6 +184,12 @@ std::optional<Instruction> Decoder::decode(std::span<const std::byte> bytes, std
   in.may_fault = may_fault(i);
   in.by_frame = is_by_frame(i);
   in.saves_stack_pointer = saves_stack_pointer(i);
+  if (i.cpu_flags != nullptr) {
+    // Who saves them all means no one of them.
+    in.reads_flags = (i.cpu_flags->tested & kArithmeticFlags) != 0 && i.mnemonic != ZYDIS_MNEMONIC_PUSHFQ;
+    in.writes_flags = ((i.cpu_flags->modified | i.cpu_flags->set_0 | i.cpu_flags->set_1 | i.cpu_flags->undefined) &
+                       kArithmeticFlags) != 0;
+  }
   in.ends_flow =
       in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn || in.kind == Kind::kStop;
   std::uint8_t number_bits = 0;

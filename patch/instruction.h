@@ -35,6 +35,8 @@ struct Instruction {
   bool by_frame : 1 = false;             ///< reads or writes memory by rbp: the stack, if that is a frame pointer
   bool ends_flow : 1 = false;            ///< what follows is reached by jumps alone
   bool saves_stack_pointer : 1 = false;  ///< puts it into memory
+  bool reads_flags : 1 = false;          ///< one of the six arithmetic flags
+  bool writes_flags : 1 = false;         ///< some of them, or leaves them undefined
 };
 static_assert(sizeof(Instruction) == 16);
 

@@ -108,6 +108,7 @@ class Finder {
   LeftOut reason(Function& function, const Joined::Function& joined, const Joined::Looked& looked) {
     if (looked.unsound != LeftOut::kNot) return looked.unsound;
     if (joined.is_shared) return LeftOut::kSharedCode;
+    if (has_flags(function.code.begin, joined, looked)) return LeftOut::kFlags;
     function.instructions = looked.instructions;
     function.loops = looked.loops;
     const bool small = !options_.named && function.instructions < options_.min_instructions && !function.loops;
@@ -123,6 +124,18 @@ class Finder {
     std::vector<std::size_t> all;
     const std::vector<Joined::Looked::Turn>& turns;
   };
+
+  bool has_flags(std::uint64_t begin, const Joined::Function& joined, const Joined::Looked& looked) const {
+    if (code_.takes_flags(begin)) return true;
+    const std::vector<std::size_t> all = joined.all();
+    return std::any_of(looked.turns.begin(), looked.turns.end(), [&](const Joined::Looked::Turn& turn) {
+      const Instruction& i = code_.of(all[turn.part])[turn.number];
+      const bool is_out = is_jump(i) && !joined_.is_inside(i.target, all);
+      // What never returns has others' flags behind its calls.
+      return ((i.kind == Kind::kReturn || is_out) && code_.returns_flags(begin)) ||
+             (is_out && i.kind == Kind::kJump && code_.takes_flags(i.target));
+    });
+  }
 
   LeftOut add_entry(Function& function, const Whole& whole) {
     const LeftOut why = add_entry_at(function, whole, flow_.first_of(whole.owner));
@@ -369,6 +382,7 @@ std::string_view describe(LeftOut why) {
       "others were named",
       "no room for a jump at a probe",
       "no NOP stands where the file has a probe",
+      "flags are its arguments or its result",
   };
   return kTexts[static_cast<std::size_t>(why)];
 }

@@ -35,9 +35,10 @@ enum class LeftOut : std::uint8_t {
   kNoFrame,          ///< a symbol names it, and no entry of the table of frames
   kNotNamed,         ///< others were named
   kNoRoomAtProbe,    ///< a probe's NOP has no instructions around it that a jump can stand in place of
-  kNoProbe           ///< no NOP stands where the file says that a probe is
+  kNoProbe,          ///< no NOP stands where the file says that a probe is
+  kFlags             ///< it is given arithmetic flags, gives some back, or jumps to what is given some
 };
-inline constexpr std::size_t kLeftOutCount = 15;
+inline constexpr std::size_t kLeftOutCount = 16;
 /// For people: a phrase behind "N functions: ".
 std::string_view describe(LeftOut why);
 

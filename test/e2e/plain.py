@@ -168,6 +168,16 @@ class Stock(TortureTest):
                 self.assertEqual((run.trace.counts, run.trace.info["tail_calls"]),
                                  ({"main": 1, "by_switch": 400, "target": 400}, 200))
 
+    def test_flags_as_arguments_and_results(self):
+        program = build("plain.flags", "plain/flags.c", "-O2", "-mno-red-zone", compiler="gcc")
+        plain = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+        run = self.run_traced(program, options=WHOLE)
+        self.assertEqual(run.out, plain.stdout)
+        self.assert_whole(run.trace)
+        self.assertEqual(run.trace.counts, {"main": 1, "call_all": 3000, "returns_number": 3000})
+        for name in ("takes_carry", "returns_carry", "jumps_to_its_flags", "takes_less", "returns_by_a_jump", "returns_zero"):
+            self.assertEqual(left_alone(program).get(name), "flags are its arguments or its result", name)
+
     def same(self, *options, commands=COMMANDS, least=30):
         page = str(Path(os.environ["KARST_SOURCE_ROOT"]) / "README.md")
         tried = 0

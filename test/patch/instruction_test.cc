@@ -23,7 +23,8 @@ void expect_same(const std::optional<Instruction>& got, const std::optional<Inst
   if (!wanted) return;
   const auto all = [](const Instruction& i) {
     return std::tuple(i.target, i.offset, unsigned{i.size}, unsigned{i.field}, i.kind, bool{i.may_fault},
-                      bool{i.by_frame}, bool{i.ends_flow}, bool{i.saves_stack_pointer});
+                      bool{i.by_frame}, bool{i.ends_flow}, bool{i.saves_stack_pointer}, bool{i.reads_flags},
+                      bool{i.writes_flags});
   };
   ASSERT_EQ(all(*got), all(*wanted)) << std::hex << at;
 }
