@@ -20,10 +20,13 @@ T load(const std::byte* at) {
   return value;
 }
 
-/// Names that GCC and LLVM give to what they split off a function.
+/// Names that GCC and LLVM give to what they split off a function; the last two with -fbasic-block-sections.
 bool is_cold_name(std::string_view name) {
-  const auto dot = name.find(".cold");
-  return dot != std::string_view::npos && dot != 0;
+  const auto has = [name](std::string_view suffix) {
+    const auto dot = name.find(suffix);
+    return dot != std::string_view::npos && dot != 0;
+  };
+  return has(".cold") || has(".__part.") || name.ends_with(".eh");
 }
 
 }  // namespace
