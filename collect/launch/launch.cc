@@ -78,6 +78,13 @@ Result<std::string> preload_value(const LaunchOptions& options) {
   return before != nullptr && *before != '\0' ? list + ":" + before : list;
 }
 
+/// Lets AddressSanitizer be another library than the first. Whoever says otherwise himself is heard.
+std::string sanitizer_options() {
+  const char* before = std::getenv("ASAN_OPTIONS");
+  const std::string ours = "verify_asan_link_order=0";
+  return before != nullptr && *before != '\0' ? ours + ":" + before : ours;
+}
+
 class Launcher {
  public:
   Launcher(const LaunchOptions& options, Session session) : options_(options), session_(std::move(session)) {}
@@ -121,6 +128,7 @@ class Launcher {
       }
       setenv("LD_PRELOAD", preload->c_str(), 1);
       setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
+      if (options_.program.has_libasan) setenv("ASAN_OPTIONS", sanitizer_options().c_str(), 1);
       unsetenv(format::kSystemVariable);
       if (!options_.system.empty()) setenv(format::kSystemVariable, options_.system.c_str(), 1);
       // Where annotated programs look for who listens (runtime/annotations/), unless the user has another tool there.

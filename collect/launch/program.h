@@ -17,6 +17,7 @@ struct Program {
   std::string interpreter;      ///< of a script: the program behind #!
   bool has_notes = false;       ///< it says notes of its own (karst/karst.h)
   bool has_coroutines = false;  ///< C++20's, as its symbols say
+  bool has_libasan = false;     ///< gcc's AddressSanitizer, which wants to be the first library
   std::string stack_switcher;   ///< why it is known to switch stacks: "is linked with libco.so"; empty: it is not
 };
 

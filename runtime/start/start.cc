@@ -9,6 +9,7 @@
 //
 // A module that comes later calls karst_register_module from its own first constructor (toolchain/module.S): none of
 // its code has run, so it can be patched as at start, whatever other threads do.
+#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -270,12 +271,20 @@ void modules_changed() {
 #endif
 
 #ifndef KARST_STATIC
+/// ThreadSanitizer stands before functions that we call, and in a program by clang it is not ready before this.
+void begin_thread_sanitizer() {
+  if (void* const begin = dlsym(RTLD_DEFAULT, "__tsan_init")) reinterpret_cast<void (*)()>(begin)();
+}
+
 __attribute__((constructor))
 #endif
 void start(int, char**, char** environment) {
   // A program with more rights than who started it (setuid, file capabilities): that user's KARST_OPTIONS are not
   // heard, here and in what it starts. The dynamic linker treats its own variables so.
   if (getauxval(AT_SECURE) != 0) return hide_from_children(environment);
+#ifndef KARST_STATIC
+  begin_thread_sanitizer();
+#endif
   keep_stderr();
   keep_options(environment);
 #ifdef KARST_STATIC

@@ -324,22 +324,28 @@ class Tools(MannersTest):
 
 
 class Sanitizers(MannersTest):
-    def sanitized(self, kind, env):
+    def sanitized(self, kind):
         built = build(f"manners-{kind}", "manners/state.cc", "-O1", "-rdynamic", "-pthread", f"-fsanitize={kind}")
         # Not forks in threads: gcc 12's allocators of the sanitizers hang after these, also without Karst.
         for part in ("plain", "signals"):
-            alone = self.run_with((), (built, part), env=env)
-            run = self.run_with((KARST, "run", "-o", "trace.karst", *self.SCHED, "--"), (built, part), env=env)
+            alone = self.run_with((), (built, part))
+            run = self.run_with((KARST, "run", "-o", "trace.karst", *self.SCHED, "--"), (built, part))
             self.assertEqual(alone.seen(), run.seen(), part)
 
     def test_address_sanitizer(self):
-        self.sanitized("address", {"ASAN_OPTIONS": "verify_asan_link_order=0"})
+        self.sanitized("address")
+
+    def test_an_address_sanitizer_that_shall_be_the_first_library(self):
+        built = build("manners-address", "manners/state.cc", "-O1", "-rdynamic", "-pthread", "-fsanitize=address")
+        run = self.run_with((KARST, "run", "-o", "trace.karst", *self.SCHED, "--"), (built, "plain"),
+                            env={"ASAN_OPTIONS": "verify_asan_link_order=1"})
+        self.assertIn("ASan runtime does not come first", "".join(run.seen()[-1]))
 
     def test_thread_sanitizer(self):
-        self.sanitized("thread", {})
+        self.sanitized("thread")
 
     def test_undefined_behaviour_sanitizer(self):
-        self.sanitized("undefined", {})
+        self.sanitized("undefined")
 
 
 class Leaks(MannersTest):
