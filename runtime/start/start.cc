@@ -9,7 +9,6 @@
 //
 // A module that comes later calls karst_register_module from its own first constructor (toolchain/module.S): none of
 // its code has run, so it can be patched as at start, whatever other threads do.
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -44,6 +43,10 @@
 
 extern "C" {
 #pragma weak _r_debug  // of the dynamic linker; libkarst needs no library but libc
+#ifndef KARST_STATIC
+#pragma weak __tsan_init  // ThreadSanitizer's, if the program has it
+void __tsan_init();
+#endif
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 int __cxa_atexit(void (*function)(void*), void* argument, void* module);
 
@@ -271,11 +274,6 @@ void modules_changed() {
 #endif
 
 #ifndef KARST_STATIC
-/// ThreadSanitizer stands before functions that we call, and in a program by clang it is not ready before this.
-void begin_thread_sanitizer() {
-  if (void* const begin = dlsym(RTLD_DEFAULT, "__tsan_init")) reinterpret_cast<void (*)()>(begin)();
-}
-
 __attribute__((constructor))
 #endif
 void start(int, char**, char** environment) {
@@ -283,7 +281,8 @@ void start(int, char**, char** environment) {
   // heard, here and in what it starts. The dynamic linker treats its own variables so.
   if (getauxval(AT_SECURE) != 0) return hide_from_children(environment);
 #ifndef KARST_STATIC
-  begin_thread_sanitizer();
+  // It stands before functions that we call, and in a program by clang it is not ready before this.
+  if (__tsan_init != nullptr) __tsan_init();
 #endif
   keep_stderr();
   keep_options(environment);
