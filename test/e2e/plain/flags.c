@@ -20,35 +20,21 @@ FUNCTION(returns_by_a_jump, "  movq %rdi, %rax\n  movq %rax, %rdx\n  jmp returns
 FUNCTION(returns_zero, "  movq %rsi, %rcx\n  subq %rdi, %rcx\n  movq %rdi, %rdx\n  ret\n");
 FUNCTION(returns_number, "  xorl %eax, %eax\n  cmpq %rsi, %rdi\n  setb %al\n  movl $1, %edx\n  ret\n");
 
-#define CLOBBERS "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc"
+// Calls it with `a` and `b`; what it returns, or what is made of its flags, goes to `got`.
+#define CALL(got, before, name, behind, a, b)                                                          \
+  __asm__ volatile("mov %1, %%rdi\n mov %2, %%rsi\n " before "call " name "\n " behind "mov %%rax, %0" \
+                   : "=&b"(got)                                                                        \
+                   : "r"(a), "r"(b)                                                                    \
+                   : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc")
 
 __attribute__((noipa)) static long call_all(long a, long b) {
-  long sum = 0, got;
-  __asm__ volatile("mov %1, %%rdi\n mov %2, %%rsi\n stc\n call takes_carry\n mov %%rax, %0"
-                   : "=&b"(got)
-                   : "r"(a), "r"(b)
-                   : CLOBBERS);
-  sum += got;
-  __asm__ volatile("mov %1, %%rdi\n mov $-1, %%rsi\n call returns_carry\n movl $0, %%eax\n setb %%al\n mov %%rax, %0"
-                   : "=&b"(got)
-                   : "r"(a)
-                   : CLOBBERS);
-  sum = sum * 3 + got;
-  __asm__ volatile("mov %1, %%rdi\n mov %2, %%rsi\n call jumps_to_its_flags\n test %%eax, %%eax\n mov %%rax, %0"
-                   : "=&b"(got)
-                   : "r"(a), "r"(b)
-                   : CLOBBERS);
-  sum = sum * 3 + got;
-  __asm__ volatile("mov %1, %%rdi\n mov %2, %%rsi\n call returns_by_a_jump\n movl $0, %%eax\n sete %%al\n mov %%rax, %0"
-                   : "=&b"(got)
-                   : "r"(a), "r"(b)
-                   : CLOBBERS);
-  sum = sum * 3 + got;
-  __asm__ volatile("mov %1, %%rdi\n mov %2, %%rsi\n call returns_number\n test %%eax, %%eax\n mov %%rax, %0"
-                   : "=&b"(got)
-                   : "r"(a), "r"(b)
-                   : CLOBBERS);
-  return sum * 3 + got;
+  long carry, less_or_not, zero, number, sum;
+  CALL(sum, "stc\n ", "takes_carry", "", a, b);
+  CALL(carry, "", "returns_carry", "movl $0, %%eax\n setb %%al\n ", a, -1L);
+  CALL(less_or_not, "", "jumps_to_its_flags", "test %%eax, %%eax\n ", a, b);
+  CALL(zero, "", "returns_by_a_jump", "movl $0, %%eax\n sete %%al\n ", a, b);
+  CALL(number, "", "returns_number", "test %%eax, %%eax\n ", a, b);
+  return (((sum * 3 + carry) * 3 + less_or_not) * 3 + zero) * 3 + number;
 }
 
 int main(void) {
