@@ -18,7 +18,8 @@
 //   __cyg_profile_func_enter and _exit     none: they are functions of C                        no
 //
 // Calling conventions of their own (preserve_most, regcall, no_caller_saved_registers, -fipa-ra) make more registers
-// live at entries and returns, but never flags. So every hook preserves every register, and all of rflags but the six
+// live at entries and returns, but never flags; where assembly that was not built for Karst has those live, it is not
+// patched (patch/places.h). So every hook preserves every register, and all of rflags but the six
 // arithmetic flags; no x87 register is touched, and vector registers are by empty_slot.S alone, which gives them back.
 // karst_hook_keep_flags, for conditional tail calls, preserves those flags as well.
 // (test/runtime/register_contract_test.cc; what the compilers make: test/e2e/wrapper_flags.py)

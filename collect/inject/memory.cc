@@ -64,7 +64,8 @@ std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, st
 
 Result<ForeignMemory> ForeignMemory::open(pid_t pid) {
   Descriptor file(::open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
-  if (!file) return Error{std::string("its memory cannot be opened: ") + std::strerror(errno)};
+  if (!file)
+    return Error{errno == ESRCH ? "it has ended" : std::string("its memory cannot be opened: ") + std::strerror(errno)};
   return ForeignMemory(std::move(file));
 }
 
