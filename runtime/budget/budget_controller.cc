@@ -68,7 +68,11 @@ void Meter::add(std::uint64_t elapsed, std::uint64_t cost, std::uint32_t budget)
 }
 
 bool Meter::is_over(std::uint32_t budget) const {
-  return budget != 0 && known_ != 0 && credit_ < 0 && recent_ > fill_of(budget);
+  return budget != 0 && known_ != 0 && credit_ < 0 && recent_ > fill_of(budget) / (in_debt(budget) ? 2 : 1);
+}
+
+bool Meter::in_debt(std::uint32_t budget) const {
+  return credit_ < -static_cast<std::int64_t>(kCredit / 4 / 1000 * budget / 1000);
 }
 
 bool Meter::has_room(std::uint32_t budget) const {
@@ -97,6 +101,7 @@ bool Culler::create() {
 
 void Culler::reset() {
   sys::madvise(records_, std::size_t{2} * kMostCulled * sizeof(Record), MADV_DONTNEED);  // they read as zero
+  are_real_ = false;
   used_ = listed_ = culled_ = 0;
   idle_ = 0;
   trial_until_ = next_trial_ = 0;
@@ -143,6 +148,8 @@ std::uint64_t Culler::score_of(const FunctionSample& f, std::uint64_t longest) c
 // fits as well: a function with most of the events often makes smaller ones that were chosen before it needless.
 bool Culler::relieve(const EventSample& sample, std::uint32_t share, std::uint32_t target, std::uint64_t now) {
   if (sample.events() < kLeastEvents) return true;
+  if (!are_real_) make_real(records_, std::uint64_t{2} * kMostCulled);
+  are_real_ = true;
   const std::uint64_t load = load_of_share(share);
   const auto part = [&](const FunctionSample& f) { return load * f.weight / sample.weight(); };
   std::uint64_t fixed = 0;  // stays whatever is done

@@ -45,6 +45,9 @@ class Meter {
   std::uint32_t second() const { return second_; }  ///< over some second
   std::int64_t credit() const { return credit_; }
   bool is_over(std::uint32_t budget) const;
+  /// More was spent than there was, by a fourth of the credit that it can hold: until that is made good half of the
+  /// budget is aimed at.
+  bool in_debt(std::uint32_t budget) const;
   /// Half of what it can hold.
   bool has_room(std::uint32_t budget) const;
   /// How long the credit lasts if all goes on as it did; 0 when there is none, or when it does not end.
@@ -148,6 +151,7 @@ class Culler {
   void bring_back(Record& record);
 
   Record* records_ = nullptr;  // hashed by function; kept for as long as the process lives
+  bool are_real_ = false;
   Candidate* candidates_ = nullptr;
   std::uint32_t* culled_list_ = nullptr;  // of places among the records
   std::uint32_t listed_ = 0;

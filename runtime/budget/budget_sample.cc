@@ -20,6 +20,10 @@ bool EventSample::create() {
 }
 
 void EventSample::clear() {
+  if (turn_ == 1) {
+    make_real(slots_, kSlots);
+    make_real(owners_, kSlots);
+  }
   finish();
   start_segment(false);
   size_ = 0;

@@ -19,4 +19,11 @@ bool map_table(T*& out, std::uint64_t count) {
   return true;
 }
 
+/// Makes all of a table real that is about to be used all over. Where a page is read before it is written to, the
+/// kernel gives it memory while it interrupts all other processors that work for the process.
+template <typename T>
+void make_real(const T* table, std::uint64_t count) {
+  sys::populate(table, align_up(count * sizeof(T), 4096));
+}
+
 }  // namespace karst::runtime

@@ -451,7 +451,7 @@ bool patch_used() {
 void mend_after_fork() {
   KARST_ASSERT(holds_patching());
   g_mending = load(g_changing);
-  close_page();
+  close_code();
   patch_used();
   if (!g_mending) return;
   g_mending = false;
@@ -463,7 +463,7 @@ void mend_after_fork() {
   });
 }
 
-bool was_forked_in_change() { return load(g_changing) || is_page_open(); }
+bool was_forked_in_change() { return load(g_changing) || is_code_open(); }
 
 void note_patched() {
   std::uint32_t functions = 0;

@@ -1,5 +1,6 @@
 #include "runtime/hooks/plain_jumps.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "arch/page.h"
@@ -92,43 +93,130 @@ bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
   return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
 }
 
-/// The page of code that is writable now, for a child by a raw system call; 0: none is. Under the lock of patching.
-std::uintptr_t g_open_page;
-int g_open_protection;
+/// Part of a module's code.
+struct Stretch {
+  std::uintptr_t begin, end;
+};
 
-/// Makes one page of the module's code writable at a time: of all of it, the kernel would look at each page.
-class WritablePage {
+/// What of the code is writable now, for a child by a raw system call. Under the lock of patching.
+struct OpenCode {
+  std::uint32_t count;
+  int protection;  // before
+  Stretch stretches[128];
+
+  bool has(std::uintptr_t page) const {
+    for (std::uint32_t i = count; i-- != 0;)  // the last one as a rule
+      if (stretches[i].begin <= page && page < stretches[i].end) return true;
+    return false;
+  }
+} g_open;
+
+/// Whether all of a segment's mappings are protected as it is: a program may have made some of its code writable
+/// itself.
+class IsWhole {
  public:
-  explicit WritablePage(const ModuleImage& image) : image_(image) {}
-  ~WritablePage() { close_page(); }
-  WritablePage(const WritablePage&) = delete;
-  WritablePage& operator=(const WritablePage&) = delete;
+  explicit IsWhole(const CodeSegment& segment) : at_(segment.begin), end_(segment.end), wanted_(segment.protection) {
+    const long fd = sys::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    char text[2048];
+    for (long n = 0; !is_known() && (n = sys::read(static_cast<int>(fd), text, sizeof text)) > 0;)
+      for (long i = 0; i < n && !is_known(); ++i) take(text[i]);
+    sys::close(static_cast<int>(fd));
+  }
+  explicit operator bool() const { return at_ >= end_; }
 
-  /// The one that `at` lies in. False: the system does not allow it.
+ private:
+  bool is_known() const { return differs_ || at_ >= end_; }
+  /// Of a line `begin-end rwxp ...`.
+  void take(char c) {
+    if (c == '\n') {
+      field_ = 0;
+      mapping_ = {};
+      protection_ = 0;
+    } else if (c == '-' && field_ == 0) {
+      field_ = 1;
+    } else if (c == ' ') {
+      if (field_++ == 1) return;
+      if (field_ == 3) take_mapping();
+    } else if (field_ < 2) {
+      std::uintptr_t& number = field_ == 0 ? mapping_.begin : mapping_.end;
+      number = number << 4 | static_cast<std::uintptr_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+    } else if (field_ == 2) {
+      protection_ |= c == 'r' ? PROT_READ : c == 'w' ? PROT_WRITE : c == 'x' ? PROT_EXEC : 0;
+    }
+  }
+  void take_mapping() {
+    if (mapping_.end <= at_) return;
+    differs_ = mapping_.begin > at_ || protection_ != wanted_;
+    if (!differs_) at_ = mapping_.end;
+  }
+
+  std::uintptr_t at_;
+  const std::uintptr_t end_;
+  const int wanted_;
+  bool differs_ = false;
+  int field_ = 0;
+  Stretch mapping_{};
+  int protection_ = 0;
+};
+
+/// Makes code of the module writable where it is written to. Each change of protection interrupts the other processors,
+/// for 12 us on a virtual machine; of all of the code, the kernel would look at each page (0.1 us). So some pages are
+/// opened at a time, and closed by one call.
+class WritableCode {
+ public:
+  explicit WritableCode(const ModuleImage& image) : image_(image) {}
+  ~WritableCode() { close(); }
+  WritableCode(const WritableCode&) = delete;
+  WritableCode& operator=(const WritableCode&) = delete;
+
+  /// False: the system does not allow it.
   bool open(std::uintptr_t at) {
     const std::uintptr_t page = at / arch::kPage * arch::kPage;
-    if (page == g_open_page) return true;
-    close_page();
-    for (std::uint32_t i = 0; i < image_.segment_count; ++i) {
-      const CodeSegment& s = image_.segments[i];
-      if (page < s.begin || page >= s.end) continue;
-      g_open_protection = s.protection;
-      store(g_open_page, page);
-      if (sys::mprotect(page, arch::kPage, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) return true;
-      store(g_open_page, std::uintptr_t{0});
-      return false;
-    }
+    if (g_open.has(page)) return true;
+    for (std::uint32_t i = 0; i < image_.segment_count; ++i)
+      if (const CodeSegment& s = image_.segments[i]; page >= s.begin && page < s.end) return open(s, page);
     return false;
   }
 
  private:
+  static constexpr std::uintptr_t kAtATime = 256 * arch::kPage;
+
+  bool open(const CodeSegment& segment, std::uintptr_t page) {
+    if (segment_ != &segment || g_open.count == sizeof g_open.stretches / sizeof *g_open.stretches) {
+      close();
+      segment_ = &segment;
+      is_whole_ = static_cast<bool>(IsWhole(segment));
+    }
+    const std::uintptr_t most = is_whole_ ? kAtATime : arch::kPage;
+    const std::uintptr_t end = segment.end - page < most ? segment.end : page + most;
+    g_open.protection = segment.protection;
+    g_open.stretches[g_open.count] = {page, end};
+    store(g_open.count, g_open.count + 1);
+    if (sys::mprotect(page, end - page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) return true;
+    store(g_open.count, g_open.count - 1);
+    return false;
+  }
+  void close() {
+    if (!is_whole_ || g_open.count < 2) return close_code();
+    Stretch all = g_open.stretches[0];
+    for (std::uint32_t i = 1; i < g_open.count; ++i) {
+      const Stretch& s = g_open.stretches[i];
+      all = {s.begin < all.begin ? s.begin : all.begin, s.end > all.end ? s.end : all.end};
+    }
+    if (sys::mprotect(all.begin, all.end - all.begin, g_open.protection) != 0) return close_code();
+    store(g_open.count, std::uint32_t{0});
+  }
+
   const ModuleImage& image_;
+  const CodeSegment* segment_ = nullptr;
+  bool is_whole_ = false;
 };
 
 /// Puts what stood there before the jump by one store, so that a thread comes to all of the jump or to none of it. What
 /// goes beyond 8 aligned bytes, of which processors promise that, is left; so is what somebody else has written. False:
 /// it may not be written to.
-bool take_back(WritablePage& page, const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
+bool take_back(WritableCode& writable, const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
   const PatchJump& j = p.jumps[jump];
   const std::uintptr_t at = image.bias + j.address;
   unsigned char jumps[sizeof j.after];
@@ -140,7 +228,7 @@ bool take_back(WritablePage& page, const ModuleImage& image, const PlainCode& p,
   constexpr std::uintptr_t kQuadword = 8;
   const std::uintptr_t word = (at + first) & ~(kQuadword - 1);
   if (first == end || at + end - word > kQuadword) return true;
-  if (!page.open(word)) return false;
+  if (!writable.open(word)) return false;
   auto& code = *reinterpret_cast<std::uint64_t*>(word);
   const std::uint64_t was = load(code);
   if (!stands(image, p, jump)) return true;
@@ -197,17 +285,20 @@ bool write_probe_jumps(const ModuleImage& image, const PlainCode& p, void* conte
   return true;
 }
 
-bool is_page_open() { return load(g_open_page) != 0; }
+bool is_code_open() { return load(g_open.count) != 0; }
 
-void close_page() {
-  if (g_open_page != 0) sys::mprotect(g_open_page, arch::kPage, g_open_protection);
-  store(g_open_page, std::uintptr_t{0});
+void close_code() {
+  for (std::uint32_t i = 0; i < g_open.count; ++i) {
+    const Stretch& s = g_open.stretches[i];
+    sys::mprotect(s.begin, s.end - s.begin, g_open.protection);
+  }
+  store(g_open.count, std::uint32_t{0});
 }
 
 bool remove_jumps(const ModuleImage& image, const PlainCode& p, void* context, std::uint32_t (*next)(void* context)) {
-  WritablePage page(image);
+  WritableCode writable(image);
   bool done = true;
-  const auto remove = [&](std::uint32_t i) { return p.jumps[i].alone == 0 || take_back(page, image, p, i); };
+  const auto remove = [&](std::uint32_t i) { return p.jumps[i].alone == 0 || take_back(writable, image, p, i); };
   for (std::uint32_t function = next(context); function < p.table->functions; function = next(context))
     done = each_jump_of(p, function, remove) && done;
   return done;

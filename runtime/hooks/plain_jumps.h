@@ -28,10 +28,10 @@ bool remove_jumps(const ModuleImage& image, const PlainCode& code, void* context
 /// All jumps of the function are as they shall be.
 bool jumps_stand(const ModuleImage& image, const PlainCode& code, std::uint32_t function);
 
-/// In a child by a raw system call, which may have come while that was under way: a page of code is writable.
-bool is_page_open();
+/// In a child by a raw system call, which may have come while that was under way: some of the code is writable.
+bool is_code_open();
 /// It is protected as before.
-void close_page();
+void close_code();
 
 /// The jumps of all the table's detours are as they shall be.
 bool detours_stand(const ModuleImage& image, const PlainCode& code);

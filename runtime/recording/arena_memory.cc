@@ -18,9 +18,6 @@
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
@@ -270,7 +267,7 @@ bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
   if (end - begin >= kLargeStep && !memory_group_has_room(end - begin)) return false;
   // What was allocated in a file has its place on the disk; without the descriptor the page fault sees to that.
   if (in_file_ && descriptor_.is_there() && !allocate(begin, end)) return false;
-  const long result = sys::madvise(reinterpret_cast<void*>(base_ + begin), end - begin, MADV_POPULATE_WRITE);
+  const long result = sys::populate(reinterpret_cast<void*>(base_ + begin), end - begin);
   if (result == 0) advise_dump(begin, end - begin);
   if (result != -22 /* EINVAL: Linux before 5.14 */) return result == 0;
   rlimit limit{};

@@ -12,10 +12,6 @@
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 namespace karst::runtime {
 
 using namespace format;
@@ -146,7 +142,7 @@ Snapshot* take_snapshot(const SnapshotRequest& request) {
     char* at = base + s.segments_offset + s.segment_count * kSegmentSize;
     // Made real at once: a fault for each page would cost as much as the copy.
     if (copying.left() * kBlockSize >= kSegmentSize && s.segment_count % 2 == 0)
-      sys::madvise(at, s.segment_count + 1 < segments ? 2 * kSegmentSize : kSegmentSize, MADV_POPULATE_WRITE);
+      sys::populate(at, s.segment_count + 1 < segments ? 2 * kSegmentSize : kSegmentSize);
     auto& segment = *reinterpret_cast<Segment*>(at);
     if (!copying.fill(segment.payload, kSegmentSpace, segment.size, segment.events)) break;
   }

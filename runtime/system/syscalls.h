@@ -49,6 +49,8 @@ inline long mprotect(std::uintptr_t p, std::size_t n, int protection) {
 inline long madvise(const void* p, std::size_t n, int advice) {
   return call(SYS_madvise, word(p), static_cast<long>(n), advice);
 }
+/// Makes all pages real by one call, to be written to. EINVAL before Linux 5.14.
+inline long populate(const void* p, std::size_t n) { return madvise(p, n, 23 /* MADV_POPULATE_WRITE */); }
 
 /// No signal interrupts the calling thread while this lives.
 class SignalsBlocked {
