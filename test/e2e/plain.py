@@ -82,11 +82,20 @@ class Trees(TortureTest):
     def test_gcc_O2_at_a_fixed_address(self):
         self.same_trees("-O2", kind=("-fno-pie", "-no-pie"))
 
+    def test_gcc_O3(self):
+        self.same_trees("-O3")
+
     def test_clang_O2(self):
+        self.by_clang("-O2")
+
+    def test_clang_O0_and_O3_at_a_fixed_address(self):
+        self.by_clang("-O0", "-O3", kind=NO_PIE)
+
+    def by_clang(self, *levels, **options):
         if shutil.which("clang++") is None:
             self.skipTest("no clang")
-        self.same_trees("-O2", clang=True)
-
+        for level in levels:
+            self.same_trees(level, clang=True, **options)
 
     def test_jumps_that_call_nothing(self):
         """__builtin_longjmp: its own function is left alone, as it jumps to an address in a register."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torture_support  # noqa: E402
+from plain import left_alone, without  # noqa: E402
 from torture_support import BIN, TortureTest, build  # noqa: E402
 
 # Seeds that once failed stay here: make, options, seed.
@@ -18,24 +19,33 @@ STEADY = ["-std=c++20", "-pthread"]
 STEADY_GCC = ["-fnon-call-exceptions", "-fno-ipa-cp", "-fno-ipa-sra", "-fno-ipa-icf"]
 PER_PROCESS = 48
 # Other makes of the program, and options under which its trees are the same.
-CLANG, CALLS = "clang", "finstrument"
+CLANG, CALLS, PLAIN, NO_PIE = "clang", "finstrument", "unmodified", "-no-pie"
+# What has no sleds where Karst's wrapper makes them.
+UNTRACED = r"(^|::)(main|_start|run|print|handle|on_timer|hidden_\w+|Guard::~Guard)\b"
+AS_IT_IS = ("--min-instructions", "0", "--budget", "off", "--not-function", UNTRACED)
 MAKES = [("-O0",), ("-O2",), ("-O3",), ("-O0", CLANG), ("-O2", CLANG), ("-O2", CALLS), ("-O3", CLANG, CALLS)]
+UNMODIFIED = [("-O0", PLAIN), ("-O1", PLAIN, NO_PIE), ("-O2", PLAIN), ("-O3", PLAIN), ("-O0", PLAIN, CLANG, NO_PIE),
+              ("-O2", PLAIN, CLANG), ("-O3", PLAIN, CLANG, NO_PIE)]
 OPTIONS = [(), ("--clock", "thread"), ("--slowest", "plain|handler:20"), ("--slowest", "guarded:3", "--clock", "thread")]
 
 
 def program(level, *make):
-    """At -O0, and where calls of an exit function follow all others, there are no tail calls; the program is told."""
-    flags = ["-DTAIL_CALLS"] if level != "-O0" and CALLS not in make else []
+    """At -O0 and -O1, and where calls of an exit function follow all others, there are no tail calls; the program is told."""
+    flags = ["-DTAIL_CALLS"] if level not in ("-O0", "-O1") and CALLS not in make else []
+    if NO_PIE in make:
+        flags += ["-fno-pie", "-no-pie"]
     if CALLS in make:
         flags.append("--karst-method=finstrument-after-inlining" if CLANG in make else "--karst-method=finstrument")
     name = "".join(("ways_out.random", level, *make))
     if CLANG in make:
-        return build(name, "ways_out/random/program.cc", level, *STEADY, *flags, compiler=str(BIN / "karst-clang++"))
-    return build(name, "ways_out/random/program.cc", level, *STEADY, *STEADY_GCC, *flags)
+        compiler = "clang++" if PLAIN in make else str(BIN / "karst-clang++")
+        return build(name, "ways_out/random/program.cc", level, *STEADY, *flags, compiler=compiler)
+    return build(name, "ways_out/random/program.cc", level, *STEADY, *STEADY_GCC, *flags,
+                 compiler="g++" if PLAIN in make else "karst-g++")
 
 
-def has_clang():
-    return (BIN / "karst-clang++").exists() and any(map(shutil.which, ("clang++", "clang++-14")))
+def has_clang(make=()):
+    return (PLAIN in make or (BIN / "karst-clang++").exists()) and any(map(shutil.which, ("clang++", "clang++-14")))
 
 
 def by_thread(lines):
@@ -88,8 +98,14 @@ def wrong_part(truth, seen):
 class Random(TortureTest):
     def compare(self, make, first, count, options=()):
         """Seeds of [first, first + count) whose trees differ, with the first difference."""
-        run = self.run_traced(program(*make), first, count, options=("--memory", "512M", "--no-source", *options))
+        made = program(*make)
+        options = (*options, *(AS_IT_IS if PLAIN in make else ()))
+        run = self.run_traced(made, first, count, options=("--memory", "512M", "--no-source", *options))
         truth = by_thread(run.out.splitlines())
+        if PLAIN in make:
+            alone = {re.sub(r"\(.*\)", "", name.replace("(anonymous namespace)::", "")).removeprefix("int ")
+                     for name in left_alone(made)}
+            truth = {name: without(tree, alone) for name, tree in truth.items()}
         seen = by_thread(run.trace.tree("--marks"))
         if CALLS in make:  # the compiler's own cleanups record exits, without a mark
             truth, seen = ({name: [line.replace("  [unwound]", "") for line in tree] for name, tree in trees.items()}
@@ -128,6 +144,12 @@ class Random(TortureTest):
         self.check("-O0", 4000, 48, CLANG)
         self.check("-O2", 5000, 48, CLANG)
 
+    def test_random_programs_that_are_not_built_for_karst(self):
+        for n, make in enumerate(UNMODIFIED):
+            if CLANG not in make or has_clang(make):
+                with self.subTest(make=make):
+                    self.check(make[0], 9000 + 100 * n, 48, *make[1:])
+
     def test_random_programs_with_instrument_functions(self):
         self.check("-O2", 6000, 48, CALLS)
 
@@ -165,7 +187,7 @@ class Random(TortureTest):
 
 def ways(turn):
     """gcc's makes, and in turn another make, and other options."""
-    makes = [make for make in MAKES if CLANG not in make or has_clang()]
+    makes = [make for make in (*MAKES, *UNMODIFIED) if CLANG not in make or has_clang(make)]
     return [*((make, ()) for make in makes[:3]), (makes[turn % len(makes)], OPTIONS[turn // len(makes) % len(OPTIONS)])]
 
 
