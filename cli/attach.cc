@@ -251,6 +251,20 @@ std::string stop_words(const collect::PatchedCode& patched) {
   return words;
 }
 
+/// To a process that has sleds, or was traced before.
+void say_what_adds_nothing(const Options& options) {
+  for (const auto& [option, is_given] : {std::pair{"--library", !options.libraries.empty()},
+                                         {"--probes", !options.probes.empty()},
+                                         {"--min-instructions", !options.min_instructions.empty()},
+                                         {"--fibers", !options.fibers.empty()},
+                                         {"--memory", !options.memory.empty()}})
+    if (is_given)
+      fail(
+          {fmt::format("{0} adds nothing to a process that has sleds, or was traced before; start it with 'karst run "
+                       "{0}'",
+                       option)});
+}
+
 /// Finds the process, which gets libkarst if it has none; says what was patched.
 Result<collect::Attached> find_or_load(const Options& options, const std::string& process,
                                        const collect::PlainAttach& plain, collect::Brought& brought) {
@@ -260,22 +274,23 @@ Result<collect::Attached> find_or_load(const Options& options, const std::string
   if (target && brought.patched) {
     say_what_was_not_named(plain.choice.libraries, programs.modules(), programs.loaded(), {});
     say_which_probes(plain.choice.probes, programs.modules());
-  } else if (target && (!options.libraries.empty() || !options.probes.empty())) {
-    const std::string option = options.libraries.empty() ? "--probes" : "--library";
-    fail({option + " adds nothing to a process that has sleds, or was traced before; start it with 'karst run " +
-          option + "'"});
+  } else if (target) {
+    say_what_adds_nothing(options);
   }
   if (target && brought.patched) fail({stop_words(*brought.patched)});
   if (target && brought.patched && !plain.stacks) say_why_fibers(collect::stack_switcher(programs));
   return target;
 }
 
-/// Code that karst detach has put back gets its jumps again.
-Status trace_again(collect::Attached& target, const Options& options) {
-  const auto patched = collect::write_jumps(target.process.pid);
-  if (!patched) return patched.error();
-  if (patched->functions != 0) fail({stop_words(*patched)});
-  if (patched->functions == 0 || !options.budget) return switch_on(target, std::nullopt);
+/// Of a process that had libkarst or has sleds, which goes on with its own budget if none is given. Code that karst
+/// detach has put back gets its jumps again. `is_on`: it is traced.
+Status go_on(collect::Attached& target, const Options& options, bool is_on) {
+  if (!is_on) {
+    const auto patched = collect::write_jumps(target.process.pid);
+    if (!patched) return patched.error();
+    if (patched->functions != 0) fail({stop_words(*patched)});
+  }
+  if (!options.budget) return is_on ? Status(Unit{}) : switch_on(target, std::nullopt);
   std::uint32_t budget = 0;
   if (*options.budget != kNoBudget) format::parse_budget(options.budget->c_str(), budget);
   return switch_on(target, budget);
@@ -288,8 +303,8 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   auto target = find_or_load(options, options.target, plain, brought);
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
-  if (!state.enabled)
-    if (const Status on = trace_again(*target, options); !on) return fail(on.error());
+  if (!brought.patched)
+    if (const Status on = go_on(*target, options, state.enabled); !on) return fail(on.error());
   const auto pid = static_cast<int>(target->process.pid);
   const char* what = brought.tracing ? "is traced from now on"
                      : state.enabled ? "was traced already"
@@ -321,10 +336,10 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
       options.no_patch && options.triggers.empty() && options.probes.empty() && options.libraries.empty();
   auto target = stays_as_it_is ? collect::attach(*pid) : find_or_load(options, std::to_string(*pid), plain, brought);
   if (target) {
-    if (!collect::control_state(target->arena).enabled) {
-      if (const Status on = trace_again(*target, options); !on) return on.error();
-      fail({fmt::format("process {} ({}) is traced again", *pid, printable(target->process.name))});
-    }
+    const bool is_on = collect::control_state(target->arena).enabled;
+    if (!brought.patched)
+      if (const Status on = go_on(*target, options, is_on); !on) return on.error();
+    if (!is_on) fail({fmt::format("process {} ({}) is traced again", *pid, printable(target->process.name))});
     return Sampled{*pid, target->process.name, std::move(*target)};
   }
   facts = collect::process_facts(*pid);

@@ -9,6 +9,7 @@
 
 #include "runtime/clock/clock.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/hooks/mappings.h"
 #include "runtime/hooks/plain_jumps.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
@@ -122,22 +123,89 @@ void for_each_chosen(Visit visit) {
 
 enum class Access { kGranted, kRefused, kGone };
 
+constexpr int kWritableCode = PROT_READ | PROT_WRITE | PROT_EXEC;
+
+/// Code that the program has made writable itself, to write to it. It stays so. Under the lock.
+class OwnParts {
+ public:
+  /// False: there are more than it can hold.
+  bool find() {
+    if (g_mending) return true;  // what this child's parent made writable is not the program's own
+    forget();
+    all_ = true;
+    low_ = ~std::uintptr_t{0};
+    high_ = 0;
+    for_each_chosen([this](const Module& m) {
+      for (std::uint32_t i = 0; i < m.tables.segment_count; ++i) {
+        if (m.tables.segments[i].begin < low_) low_ = m.tables.segments[i].begin;
+        if (m.tables.segments[i].end > high_) high_ = m.tables.segments[i].end;
+      }
+    });
+    for_each_mapping(this, [](void* own, const Mapping& m) { return static_cast<OwnParts*>(own)->see(m); });
+    return all_;
+  }
+  void forget() { count_ = 0; }
+  /// Calls visit(begin, end) for the other parts of the segment until that is false, which is returned then.
+  template <typename Visit>
+  bool each_other(const CodeSegment& s, Visit visit) const {
+    std::uintptr_t at = s.begin;
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const Mapping& part = parts_[i];
+      if (part.end <= at || part.begin >= s.end) continue;
+      if (part.begin > at && !visit(at, part.begin)) return false;
+      at = part.end;
+    }
+    return at >= s.end || visit(at, s.end);
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 64;
+
+  bool see(const Mapping& m) {
+    if (m.end <= low_) return true;
+    if (m.begin >= high_) return false;
+    if ((m.protection & PROT_WRITE) == 0) return true;
+    bool is_own = false;
+    for_each_chosen([&](const Module& module) {
+      for (std::uint32_t i = 0; i < module.tables.segment_count; ++i) {
+        const CodeSegment& s = module.tables.segments[i];
+        is_own = is_own || (m.begin < s.end && s.begin < m.end && (s.protection & PROT_WRITE) == 0);
+      }
+    });
+    if (!is_own) return true;
+    all_ = count_ < kMost;
+    if (all_) parts_[count_++] = m;
+    return all_;
+  }
+
+  bool all_ = true;
+  std::uint32_t count_ = 0;
+  Mapping parts_[kMost];
+  std::uintptr_t low_ = 0, high_ = 0;  // of all modules' code
+};
+OwnParts g_own_parts;
+
 void restore_protection(const Module& m, std::uint32_t segments) {
   for (std::uint32_t i = 0; i < segments; ++i) {
     const CodeSegment& s = m.tables.segments[i];
     leave_out_of_cores(s);
-    if (sys::mprotect(s.begin, s.end - s.begin, s.protection) != 0)
-      sys::mprotect(s.begin, s.end - s.begin, PROT_READ | PROT_WRITE | PROT_EXEC);
+    g_own_parts.each_other(s, [&s](std::uintptr_t begin, std::uintptr_t end) {
+      if (sys::mprotect(begin, end - begin, s.protection) != 0) sys::mprotect(begin, end - begin, kWritableCode);
+      return true;
+    });
   }
 }
 
 Access make_writable(const Module& m) {
+  const auto is_writable = [](std::uintptr_t begin, std::uintptr_t end) {
+    return sys::mprotect(begin, end - begin, kWritableCode) == 0;
+  };
   for (std::uint32_t i = 0; i < m.tables.segment_count; ++i) {
     const CodeSegment& s = m.tables.segments[i];
-    if (sys::mprotect(s.begin, s.end - s.begin, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) continue;
+    if (g_own_parts.each_other(s, is_writable)) continue;
     unsigned char residency = 0;
     const bool gone = sys::call(SYS_mincore, static_cast<long>(s.begin), 4096, sys::word(&residency)) == kNoMemory;
-    if (!gone) restore_protection(m, i);
+    if (!gone) restore_protection(m, i + 1);
     return gone ? Access::kGone : Access::kRefused;
   }
   return Access::kGranted;
@@ -177,7 +245,8 @@ bool make_all_writable(WillBeOn will_be_on) {
     });
     if (!changes || !allowed) return;
     const bool had_trampolines = m.has_trampolines;
-    allowed = (g_writable.count != 0 || synchronize_cores()) && (!gets_calls || make_trampolines(m));
+    allowed =
+        (g_writable.count != 0 || (synchronize_cores() && g_own_parts.find())) && (!gets_calls || make_trampolines(m));
     if (!allowed) return;
     if (m.has_trampolines != had_trampolines) g_changes.insert_all();  // what could not be had before
     const Access access = make_writable(m);
@@ -408,6 +477,10 @@ void begin_switches(Module& m, const SledTables& tables) {
     set_flag(id, kArenaFunctionSwitchedOn, is_wanted(load(g_arena.functions()[id].flags)));
 }
 
+void find_own_parts(bool is_new) {
+  if (is_new || !g_own_parts.find()) g_own_parts.forget();
+}
+
 bool patch_unused(Module& m) {
   KARST_ASSERT(holds_patching());
   // In a static program we are ourselves in the code that is patched.
@@ -421,10 +494,10 @@ bool patch_unused(Module& m) {
   g_changes.insert_all();
   settle_targets(m);
   bool writable = true;
-  for (std::uint32_t i = 0; i < m.tables.segment_count && writable; ++i) {
-    const CodeSegment& s = m.tables.segments[i];
-    writable = sys::mprotect(s.begin, s.end - s.begin, kWhilePatching) == 0;
-  }
+  for (std::uint32_t i = 0; i < m.tables.segment_count && writable; ++i)
+    writable = g_own_parts.each_other(m.tables.segments[i], [](std::uintptr_t begin, std::uintptr_t end) {
+      return sys::mprotect(begin, end - begin, kWhilePatching) == 0;
+    });
   if (writable) {
     m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {
       if (!is_used(p) || !target(m, index)) return;

@@ -23,6 +23,8 @@ void begin_switches(Module& module, const SledTables& tables);
 /// (collect/inject/patch.h).
 void find_code_taken_again();
 
+/// Before patch_unused(). `is_new`: nobody has run the code, so the program has not made any of it writable itself.
+void find_own_parts(bool is_new);
 /// Makes the sleds of the module what begin_switches() found, none of its code being executed. False if the system does
 /// not allow it.
 bool patch_unused(Module& module);

@@ -1,9 +1,9 @@
 #include "runtime/hooks/plain_jumps.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "arch/page.h"
+#include "runtime/hooks/mappings.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -111,54 +111,21 @@ struct OpenCode {
   }
 } g_open;
 
-/// Whether all of a segment's mappings are protected as it is: a program may have made some of its code writable
-/// itself.
-class IsWhole {
- public:
-  explicit IsWhole(const CodeSegment& segment) : at_(segment.begin), end_(segment.end), wanted_(segment.protection) {
-    const long fd = sys::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    char text[2048];
-    for (long n = 0; !is_known() && (n = sys::read(static_cast<int>(fd), text, sizeof text)) > 0;)
-      for (long i = 0; i < n && !is_known(); ++i) take(text[i]);
-    sys::close(static_cast<int>(fd));
-  }
-  explicit operator bool() const { return at_ >= end_; }
-
- private:
-  bool is_known() const { return differs_ || at_ >= end_; }
-  /// Of a line `begin-end rwxp ...`.
-  void take(char c) {
-    if (c == '\n') {
-      field_ = 0;
-      mapping_ = {};
-      protection_ = 0;
-    } else if (c == '-' && field_ == 0) {
-      field_ = 1;
-    } else if (c == ' ') {
-      if (field_++ == 1) return;
-      if (field_ == 3) take_mapping();
-    } else if (field_ < 2) {
-      std::uintptr_t& number = field_ == 0 ? mapping_.begin : mapping_.end;
-      number = number << 4 | static_cast<std::uintptr_t>(c <= '9' ? c - '0' : c - 'a' + 10);
-    } else if (field_ == 2) {
-      protection_ |= c == 'r' ? PROT_READ : c == 'w' ? PROT_WRITE : c == 'x' ? PROT_EXEC : 0;
-    }
-  }
-  void take_mapping() {
-    if (mapping_.end <= at_) return;
-    differs_ = mapping_.begin > at_ || protection_ != wanted_;
-    if (!differs_) at_ = mapping_.end;
-  }
-
-  std::uintptr_t at_;
-  const std::uintptr_t end_;
-  const int wanted_;
-  bool differs_ = false;
-  int field_ = 0;
-  Stretch mapping_{};
-  int protection_ = 0;
-};
+/// Whether all of a segment is protected as it was: a program may have made some of its code writable itself.
+bool is_whole(const CodeSegment& segment) {
+  struct {
+    const CodeSegment& segment;
+    std::uintptr_t known;
+  } all{segment, segment.begin};
+  for_each_mapping(&all, [](void* context, const Mapping& m) {
+    auto& [s, known] = *static_cast<decltype(all)*>(context);
+    if (m.end <= known) return true;
+    if (m.begin > known || m.protection != s.protection) return false;
+    known = m.end;
+    return known < s.end;
+  });
+  return all.known >= segment.end;
+}
 
 /// Makes code of the module writable where it is written to. Each change of protection interrupts the other processors,
 /// for 12 us on a virtual machine; of all of the code, the kernel would look at each page (0.1 us). So some pages are
@@ -186,7 +153,7 @@ class WritableCode {
     if (segment_ != &segment || g_open.count == sizeof g_open.stretches / sizeof *g_open.stretches) {
       close();
       segment_ = &segment;
-      is_whole_ = static_cast<bool>(IsWhole(segment));
+      is_whole_ = is_whole(segment);
     }
     const std::uintptr_t most = is_whole_ ? kAtATime : arch::kPage;
     const std::uintptr_t end = segment.end - page < most ? segment.end : page + most;

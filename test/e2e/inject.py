@@ -300,6 +300,39 @@ class Detaching(InjectTest):
             self.assertEqual(code_that_differs(child.pid, program), [])
         self.finish(child)
 
+    def test_options_of_a_process_that_has_sleds(self):
+        """A budget counts at any time; what only a process that is patched can have is said to be of no use."""
+        program = worker()
+        child = self.start(program, "compute")
+        said = self.attach(child.pid, "--memory", "1M", "--min-instructions", "3", "--fibers", "none")
+        for option in ("--memory", "--min-instructions", "--fibers"):
+            self.assertIn(f"{option} adds nothing to a process that has sleds", said)
+        self.assertEqual(self.status(child.pid)["culled"], 0)
+        for again in range(2):
+            self.assertIn("is traced again" if again else "was traced already", self.attach(child.pid, "--budget", "1%"))
+            until = time.monotonic() + TIMEOUT
+            while self.status(child.pid)["culled"] == 0 and time.monotonic() < until:
+                time.sleep(0.02)
+            self.assertGreater(self.status(child.pid)["culled"], 0)
+            self.attach(child.pid, "--budget", "off")
+            self.assertEqual(self.status(child.pid)["culled"], 0)
+            self.detach(child.pid)
+        self.finish(child)
+
+    def test_code_that_the_program_writes_to_itself(self):
+        """It lies between functions that the budget leaves out, and stays writable."""
+        for compiler, wanted in (("gcc", "culled_for_good"), ("karst-gcc", "culled")):
+            with self.subTest(compiler=compiler):
+                child = self.start(build(f"inject-own-pages-{compiler}", "inject/own_pages.c", "-O1", "-fno-toplevel-reorder",
+                                         compiler=compiler))
+                self.attach(child.pid, "--budget", "5%")
+                until = time.monotonic() + TIMEOUT
+                while self.status(child.pid)[wanted] < 4 and time.monotonic() < until:
+                    time.sleep(0.02)
+                self.assertEqual(self.status(child.pid)[wanted], 4)
+                time.sleep(0.1)
+                self.finish(child)
+
     def test_detaching_ends_watches(self):
         child = self.start(worker(), "sleep")
         self.attach(child.pid)
