@@ -133,15 +133,12 @@ class OwnParts {
     if (g_mending) return true;  // what this child's parent made writable is not the program's own
     forget();
     all_ = true;
-    low_ = ~std::uintptr_t{0};
-    high_ = 0;
     for_each_chosen([this](const Module& m) {
       for (std::uint32_t i = 0; i < m.tables.segment_count; ++i) {
-        if (m.tables.segments[i].begin < low_) low_ = m.tables.segments[i].begin;
-        if (m.tables.segments[i].end > high_) high_ = m.tables.segments[i].end;
+        const CodeSegment& s = m.tables.segments[i];
+        if ((s.protection & PROT_WRITE) == 0) for_each_writable_part(s.begin, s.end, this, see);
       }
     });
-    for_each_mapping(this, [](void* own, const Mapping& m) { return static_cast<OwnParts*>(own)->see(m); });
     return all_;
   }
   void forget() { count_ = 0; }
@@ -150,7 +147,7 @@ class OwnParts {
   bool each_other(const CodeSegment& s, Visit visit) const {
     std::uintptr_t at = s.begin;
     for (std::uint32_t i = 0; i < count_; ++i) {
-      const Mapping& part = parts_[i];
+      const Part& part = parts_[i];
       if (part.end <= at || part.begin >= s.end) continue;
       if (part.begin > at && !visit(at, part.begin)) return false;
       at = part.end;
@@ -161,27 +158,18 @@ class OwnParts {
  private:
   static constexpr std::uint32_t kMost = 64;
 
-  bool see(const Mapping& m) {
-    if (m.end <= low_) return true;
-    if (m.begin >= high_) return false;
-    if ((m.protection & PROT_WRITE) == 0) return true;
-    bool is_own = false;
-    for_each_chosen([&](const Module& module) {
-      for (std::uint32_t i = 0; i < module.tables.segment_count; ++i) {
-        const CodeSegment& s = module.tables.segments[i];
-        is_own = is_own || (m.begin < s.end && s.begin < m.end && (s.protection & PROT_WRITE) == 0);
-      }
-    });
-    if (!is_own) return true;
-    all_ = count_ < kMost;
-    if (all_) parts_[count_++] = m;
-    return all_;
+  struct Part {
+    std::uintptr_t begin, end;
+  };
+  static void see(void* own, std::uintptr_t begin, std::uintptr_t end) {
+    auto& parts = *static_cast<OwnParts*>(own);
+    parts.all_ = parts.all_ && parts.count_ < kMost;
+    if (parts.all_) parts.parts_[parts.count_++] = {begin, end};
   }
 
   bool all_ = true;
   std::uint32_t count_ = 0;
-  Mapping parts_[kMost];
-  std::uintptr_t low_ = 0, high_ = 0;  // of all modules' code
+  Part parts_[kMost];  // those of a segment in their order
 };
 OwnParts g_own_parts;
 

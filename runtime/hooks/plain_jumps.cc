@@ -111,22 +111,6 @@ struct OpenCode {
   }
 } g_open;
 
-/// Whether all of a segment is protected as it was: a program may have made some of its code writable itself.
-bool is_whole(const CodeSegment& segment) {
-  struct {
-    const CodeSegment& segment;
-    std::uintptr_t known;
-  } all{segment, segment.begin};
-  for_each_mapping(&all, [](void* context, const Mapping& m) {
-    auto& [s, known] = *static_cast<decltype(all)*>(context);
-    if (m.end <= known) return true;
-    if (m.begin > known || m.protection != s.protection) return false;
-    known = m.end;
-    return known < s.end;
-  });
-  return all.known >= segment.end;
-}
-
 /// Makes code of the module writable where it is written to. Each change of protection interrupts the other processors,
 /// for 12 us on a virtual machine; of all of the code, the kernel would look at each page (0.1 us). So some pages are
 /// opened at a time, and closed by one call.
@@ -153,7 +137,7 @@ class WritableCode {
     if (segment_ != &segment || g_open.count == sizeof g_open.stretches / sizeof *g_open.stretches) {
       close();
       segment_ = &segment;
-      is_whole_ = is_whole(segment);
+      is_whole_ = is_all_protected(segment.begin, segment.end);
     }
     const std::uintptr_t most = is_whole_ ? kAtATime : arch::kPage;
     const std::uintptr_t end = segment.end - page < most ? segment.end : page + most;
