@@ -299,7 +299,7 @@ void cull(std::uint64_t now) {
     g_sample.clear();
     sample(g.heaviest[i], 1);
     g_sample.finish();
-    g_culler.relieve(g_sample, w.meter.recent(), target_of(g.allowed) / (w.meter.in_debt(g.allowed) ? 2 : 1), now);
+    g_culler.relieve(g_sample, w.meter.recent(), w.meter.target(g.allowed), now);
   }
   if (!is_over(g.process, now)) return;
   g.each = g.heaviest_count != 0 ? g.watches[g.heaviest[0]].each : cost_of_event();
@@ -307,7 +307,7 @@ void cull(std::uint64_t now) {
   for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
     sample(g.heaviest[i], g.watches[g.heaviest[i]].meter.recent() / 64 + 1);
   g_sample.finish();
-  g_culler.relieve(g_sample, g.process.recent(), target_of(g.allowed) / (g.process.in_debt(g.allowed) ? 2 : 1), now);
+  g_culler.relieve(g_sample, g.process.recent(), g.process.target(g.allowed), now);
 }
 
 bool bring_back(std::uint64_t now, std::uint32_t worst) {

@@ -68,10 +68,12 @@ void Meter::add(std::uint64_t elapsed, std::uint64_t cost, std::uint32_t budget)
 }
 
 bool Meter::is_over(std::uint32_t budget) const {
-  return budget != 0 && known_ != 0 && credit_ < 0 && recent_ > fill_of(budget) / (in_debt(budget) ? 2 : 1);
+  return budget != 0 && known_ != 0 && credit_ < 0 && recent_ > fill_of(budget) / (is_in_debt(budget) ? 2 : 1);
 }
 
-bool Meter::in_debt(std::uint32_t budget) const {
+std::uint32_t Meter::target(std::uint32_t budget) const { return target_of(budget) / (is_in_debt(budget) ? 2 : 1); }
+
+bool Meter::is_in_debt(std::uint32_t budget) const {
   return credit_ < -static_cast<std::int64_t>(kCredit / 4 / 1000 * budget / 1000);
 }
 

@@ -45,15 +45,16 @@ class Meter {
   std::uint32_t second() const { return second_; }  ///< over some second
   std::int64_t credit() const { return credit_; }
   bool is_over(std::uint32_t budget) const;
-  /// More was spent than there was, by a fourth of the credit that it can hold: until that is made good half of the
-  /// budget is aimed at.
-  bool in_debt(std::uint32_t budget) const;
+  /// What culling is to aim at: target_of(), or half of that where a fourth of what the credit can hold is owed.
+  std::uint32_t target(std::uint32_t budget) const;
   /// Half of what it can hold.
   bool has_room(std::uint32_t budget) const;
   /// How long the credit lasts if all goes on as it did; 0 when there is none, or when it does not end.
   std::uint64_t credit_lasts(std::uint32_t budget) const;
 
  private:
+  bool is_in_debt(std::uint32_t budget) const;
+
   std::uint32_t recent_ = 0;
   std::uint32_t second_ = 0;
   std::uint64_t known_ = 0;  // time that recent_ is about, up to kShort

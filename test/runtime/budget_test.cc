@@ -101,13 +101,13 @@ class Simulation {
       sample.clear();
       take_sample(t, 1);
       sample.finish();
-      enough = culler.relieve(sample, t.meter.recent(), target_of(kBudget), now);
+      enough = culler.relieve(sample, t.meter.recent(), t.meter.target(kBudget), now);
     }
     if (over(process)) {
       sample.clear();
       for (Thread& t : threads) take_sample(t, t.meter.recent() / 64 + 1);
       sample.finish();
-      culler.relieve(sample, process.recent(), target_of(kBudget), now);
+      culler.relieve(sample, process.recent(), process.target(kBudget), now);
     }
     if (changes == before && now - brought_back >= 50 * kMillisecond) {
       std::uint32_t worst = std::max(process.recent(), process.second());
@@ -299,6 +299,23 @@ TEST(Meters, tell_the_last_moments_and_the_last_second) {
   for (int i = 0; i < 4; ++i) m.add(5 * kMillisecond, 2'000'000, kBudget);  // 40%
   EXPECT_GT(m.recent(), 350'000U);
   EXPECT_LT(m.second(), 40'000U);
+  EXPECT_TRUE(m.is_over(kBudget));
+}
+
+TEST(Meters, what_was_spent_too_much_is_made_good) {
+  Meter m;
+  m.start(kBudget);
+  EXPECT_EQ(m.target(kBudget), target_of(kBudget));
+  for (int i = 0; i < 10; ++i) m.add(5 * kMillisecond, 1'000'000, kBudget);  // 20%
+  EXPECT_EQ(m.target(kBudget), target_of(kBudget) / 2);
+  int steps = 0;
+  for (; m.target(kBudget) != target_of(kBudget) && steps < 1000; ++steps)
+    m.add(5 * kMillisecond, std::uint64_t{5} * m.target(kBudget), kBudget);  // as aimed at
+  EXPECT_GT(steps, 10);
+  EXPECT_LT(steps, 200);  // a second
+  // Until then half of the budget is too much.
+  for (int i = 0; i < 10; ++i) m.add(5 * kMillisecond, 1'000'000, kBudget);
+  for (int i = 0; i < 10; ++i) m.add(5 * kMillisecond, std::uint64_t{5} * (kBudget / 2), kBudget);
   EXPECT_TRUE(m.is_over(kBudget));
 }
 
