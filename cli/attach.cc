@@ -259,10 +259,8 @@ void say_what_adds_nothing(const Options& options) {
                                          {"--fibers", !options.fibers.empty()},
                                          {"--memory", !options.memory.empty()}})
     if (is_given)
-      fail(
-          {fmt::format("{0} adds nothing to a process that has sleds, or was traced before; start it with 'karst run "
-                       "{0}'",
-                       option)});
+      fail({std::string(option) + " adds nothing to a process that has sleds, or was traced before; start it with " +
+            "'karst run " + option + "'"});
 }
 
 /// Finds the process, which gets libkarst if it has none; says what was patched.

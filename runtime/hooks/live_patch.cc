@@ -128,20 +128,16 @@ constexpr int kWritableCode = PROT_READ | PROT_WRITE | PROT_EXEC;
 /// Code that the program has made writable itself, to write to it. It stays so. Under the lock.
 class OwnParts {
  public:
-  /// False: there are more than it can hold.
-  bool find() {
-    if (g_mending) return true;  // what this child's parent made writable is not the program's own
-    forget();
+  void forget() { count_ = 0; }
+  /// Those of the module, too. False: there are more than it can hold.
+  bool find(const Module& m) {
     all_ = true;
-    for_each_chosen([this](const Module& m) {
-      for (std::uint32_t i = 0; i < m.tables.segment_count; ++i) {
-        const CodeSegment& s = m.tables.segments[i];
-        if ((s.protection & PROT_WRITE) == 0) for_each_writable_part(s.begin, s.end, this, see);
-      }
-    });
+    for (std::uint32_t i = 0; i < m.tables.segment_count; ++i) {
+      const CodeSegment& s = m.tables.segments[i];
+      if ((s.protection & PROT_WRITE) == 0) for_each_writable_part(s.begin, s.end, this, see);
+    }
     return all_;
   }
-  void forget() { count_ = 0; }
   /// Calls visit(begin, end) for the other parts of the segment until that is false, which is returned then.
   template <typename Visit>
   bool each_other(const CodeSegment& s, Visit visit) const {
@@ -219,6 +215,7 @@ void restore_all() {
 template <typename WillBeOn>
 bool make_all_writable(WillBeOn will_be_on) {
   g_writable.count = 0;
+  if (!g_mending) g_own_parts.forget();  // what this child's parent made writable is not the program's own
   bool allowed = true;
   const ArenaFunction* functions = g_arena.functions();
   for_each_chosen([&](Module& m) {
@@ -233,8 +230,8 @@ bool make_all_writable(WillBeOn will_be_on) {
     });
     if (!changes || !allowed) return;
     const bool had_trampolines = m.has_trampolines;
-    allowed =
-        (g_writable.count != 0 || (synchronize_cores() && g_own_parts.find())) && (!gets_calls || make_trampolines(m));
+    allowed = (g_writable.count != 0 || synchronize_cores()) && (!gets_calls || make_trampolines(m)) &&
+              (g_mending || g_own_parts.find(m));
     if (!allowed) return;
     if (m.has_trampolines != had_trampolines) g_changes.insert_all();  // what could not be had before
     const Access access = make_writable(m);
@@ -465,11 +462,7 @@ void begin_switches(Module& m, const SledTables& tables) {
     set_flag(id, kArenaFunctionSwitchedOn, is_wanted(load(g_arena.functions()[id].flags)));
 }
 
-void find_own_parts(bool is_new) {
-  if (is_new || !g_own_parts.find()) g_own_parts.forget();
-}
-
-bool patch_unused(Module& m) {
+bool patch_unused(Module& m, bool is_new) {
   KARST_ASSERT(holds_patching());
   // In a static program we are ourselves in the code that is patched.
 #ifdef KARST_STATIC
@@ -478,7 +471,8 @@ bool patch_unused(Module& m) {
   constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
 #endif
   if (!g_on || m.functions.count() == 0) return true;
-  if (!make_trampolines(m)) return false;
+  g_own_parts.forget();
+  if (!make_trampolines(m) || (!is_new && !g_own_parts.find(m))) return false;
   g_changes.insert_all();
   settle_targets(m);
   bool writable = true;

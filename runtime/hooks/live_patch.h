@@ -23,11 +23,9 @@ void begin_switches(Module& module, const SledTables& tables);
 /// (collect/inject/patch.h).
 void find_code_taken_again();
 
-/// Before patch_unused(). `is_new`: nobody has run the code, so the program has not made any of it writable itself.
-void find_own_parts(bool is_new);
-/// Makes the sleds of the module what begin_switches() found, none of its code being executed. False if the system does
-/// not allow it.
-bool patch_unused(Module& module);
+/// Makes the sleds of the module what begin_switches() found, none of its code being executed. `is_new`: nobody has run
+/// it, so the program has not made any of it writable itself. False if the system does not allow it.
+bool patch_unused(Module& module, bool is_new);
 /// The same for all modules, and for code that threads may be executing.
 bool patch_used();
 

@@ -13,14 +13,6 @@ using arch::kPage;
 constexpr long kOfSeveralMappings = -14;  // EFAULT
 constexpr long kNoRoom = -12;             // ENOMEM
 
-/// A thread may be at work on the word: it is combined with 0 by the processor's own instruction.
-bool is_writable(std::uintptr_t page) {
-  static std::uint32_t s_nobody_waits_here;
-  constexpr long kOrZero = static_cast<long>(FUTEX_OP_OR) << 28 | static_cast<long>(FUTEX_OP_CMP_NE) << 24;
-  return sys::call(SYS_futex, sys::word(&s_nobody_waits_here), FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
-                   static_cast<long>(page), kOrZero) >= 0;
-}
-
 bool is_mapped(std::uintptr_t page) {
   unsigned char residency = 0;
   return sys::call(SYS_mincore, static_cast<long>(page), kPage, sys::word(&residency)) == 0;
@@ -46,6 +38,14 @@ std::uintptr_t end_of_mapping(std::uintptr_t begin, std::uintptr_t end) {
 }
 
 }  // namespace
+
+// A thread may be at work on the word: it is combined with 0 by the processor's own instruction.
+bool is_writable(std::uintptr_t page) {
+  static std::uint32_t s_nobody_waits_here;
+  constexpr long kOrZero = static_cast<long>(FUTEX_OP_OR) << 28 | static_cast<long>(FUTEX_OP_CMP_NE) << 24;
+  return sys::call(SYS_futex, sys::word(&s_nobody_waits_here), FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
+                   static_cast<long>(page), kOrZero) >= 0;
+}
 
 bool is_all_protected(std::uintptr_t begin, std::uintptr_t end) {
   const std::uintptr_t last = end - kPage;

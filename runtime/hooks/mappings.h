@@ -13,4 +13,7 @@ void for_each_writable_part(std::uintptr_t begin, std::uintptr_t end, void* cont
 /// Whether all of it is one mapping, and not writable. False where the kernel cannot be asked.
 bool is_all_protected(std::uintptr_t begin, std::uintptr_t end);
 
+/// The page can be written to. False where the kernel cannot be asked.
+bool is_writable(std::uintptr_t page);
+
 }  // namespace karst::runtime

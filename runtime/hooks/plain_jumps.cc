@@ -139,6 +139,7 @@ class WritableCode {
       segment_ = &segment;
       is_whole_ = is_all_protected(segment.begin, segment.end);
     }
+    if (!is_whole_ && is_writable(page)) return true;  // by the program itself
     const std::uintptr_t most = is_whole_ ? kAtATime : arch::kPage;
     const std::uintptr_t end = segment.end - page < most ? segment.end : page + most;
     g_open.protection = segment.protection;

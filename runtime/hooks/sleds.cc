@@ -425,8 +425,8 @@ bool patch_modules(bool alone) {
     // All of it is asked for before any of the program is touched.
     for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && make_trampolines(g_modules[i]);
     if (!done) return end_of_new_code(), false;
-    find_own_parts(false);  // karst attach comes late
-    for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && patch_unused(g_modules[i]);
+    for (std::uint32_t i = 0; i < g_module_count; ++i)
+      done = done && patch_unused(g_modules[i], false);            // karst attach comes late
     if (!done) set_hooks(karst_hook_discard, karst_hook_discard);  // modules before the one that could not are patched
   }
   if (done && alone) for_each_plain_code(write_plain_jumps);
@@ -458,8 +458,7 @@ void patch_module(std::uint32_t module) {
     const Patching lock;
     if (find_image(m.text_begin, image)) {
       begin_switches(m, image);
-      find_own_parts(true);
-      if (patch_unused(m)) return note_patched();
+      if (patch_unused(m, true)) return note_patched();
     }
   }
   if (g_said_unpatchable) return;
@@ -476,8 +475,7 @@ void begin_late_code(ModuleImage& image, PlainCode& code) {
   Module* m = module_of(image);
   if (m == nullptr || !code.is_new) return;
   begin_plain_switches(image, code);
-  find_own_parts(true);
-  if (!is_switched_on() || !make_trampolines(*m) || !patch_unused(*m)) return;
+  if (!is_switched_on() || !make_trampolines(*m) || !patch_unused(*m, true)) return;
   write_plain_jumps(image, code);
 }
 

@@ -1,4 +1,5 @@
-// A program that writes to a page of its own code again and again, between pages whose functions are called often.
+// A program that writes to a page of its own code again and again, where functions are called often, as in the pages
+// before and behind it.
 // Prints "right N" when standard input ends: it may write there, and what it has written runs.
 #include <poll.h>
 #include <stdio.h>
@@ -6,13 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define OFTEN(n)                                                                     \
-  __attribute__((noinline, noclone, aligned(4096))) unsigned often_##n(unsigned x) { \
-    for (unsigned i = 0; i < (x & 3); ++i) x = x * 2654435761u + (n);                \
-    return x ^ x >> 16;                                                              \
+#define OFTEN(n, at)                                                               \
+  __attribute__((noinline, noclone, aligned(at))) unsigned often_##n(unsigned x) { \
+    for (unsigned i = 0; i < (x & 3); ++i) x = x * 2654435761u + (n);              \
+    return x ^ x >> 16;                                                            \
   }
-OFTEN(1)
-OFTEN(2)
+OFTEN(1, 4096)
+OFTEN(2, 4096)
 
 unsigned own_number(void);
 __asm__(
@@ -21,11 +22,11 @@ __asm__(
     ".type own_number, @function\n"
     "own_number: mov $1, %eax\n"
     "ret\n"
-    ".size own_number, . - own_number\n"
-    ".balign 4096");
+    ".size own_number, . - own_number");
 
-OFTEN(3)
-OFTEN(4)
+OFTEN(3, 16)
+OFTEN(4, 4096)
+OFTEN(5, 4096)
 
 int main(void) {
   unsigned char* own = (unsigned char*)own_number;
@@ -36,7 +37,7 @@ int main(void) {
   struct pollfd input = {STDIN_FILENO, POLLIN, 0};
   unsigned rounds = 0;
   for (; poll(&input, 1, 0) == 0; ++rounds) {
-    for (unsigned i = 0; i < 100000; ++i) x += often_1(x) + often_2(x) + often_3(x) + often_4(x);
+    for (unsigned i = 0; i < 100000; ++i) x += often_1(x) + often_2(x) + often_3(x) + often_4(x) + often_5(x);
     memcpy(own + 1, &rounds, sizeof rounds);
     if (own_number() != rounds) return 3;
   }
