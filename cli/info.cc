@@ -18,6 +18,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/kept.h"
+#include "cli/patched.h"
 #include "cli/progress.h"
 #include "cli/samples.h"
 #include "cli/states.h"
@@ -306,6 +307,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   if (process.modules.empty()) return;
   say(screen, "");
   print_modules(process, screen);
+  for (const std::string& words : left_alone(process.modules)) line(words);
 }
 
 void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) {
@@ -391,7 +393,8 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
   for (const reader::Module& module : process.modules) {
     json.line().open('{').field("path", module.path).field("build_id", hex(module.build_id));
     json.field("load_address", fmt::format("{:#x}", module.bias));
-    json.field("functions", functions_of(process, module)).close('}');
+    json.field("functions", functions_of(process, module));
+    json.field("patched", module.patched).field("left_alone", module.left_alone).close('}');
   }
   json.close(']').close('}');
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "cli/patched.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/live/sample.h"
@@ -28,6 +29,7 @@ LiveFacts live_facts(const collect::Attached& target) {
     facts.lost += t.lost_events;
   }
   facts.lost += process.lost_events;
+  facts.left_alone = left_alone(process.modules);
   facts.overwritten = process.overwritten_events;
   facts.off_in_ns = clock.to_ns(facts.control.off_in_ticks);
   const auto blocks = target.arena.blocks();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "collect/launch/attach.h"
@@ -21,7 +22,8 @@ struct LiveFacts {
   std::uint64_t overwritten = 0;
   std::uint64_t lost = 0;
   std::uint64_t off_in_ns = 0;
-  double read_share = 1;  ///< of the last second's blocks
+  double read_share = 1;                ///< of the last second's blocks
+  std::vector<std::string> left_alone;  ///< as left_alone() has it
 };
 LiveFacts live_facts(const collect::Attached& target);
 

@@ -118,6 +118,22 @@ bool say_what_was_patched(const std::vector<Module>& modules, const std::string&
   return said != 0;
 }
 
+std::vector<std::string> left_alone(const std::vector<reader::Module>& modules) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> lines;
+  std::size_t more = 0;
+  for (const reader::Module& module : modules) {
+    if (module.left_alone == 0) continue;
+    if (lines.size() == kMost)
+      ++more;
+    else
+      lines.push_back(printable(fmt::format("{} of {} left alone; why: karst places {}",
+                                            plural(module.left_alone, "function"), file_of(module.path), module.path)));
+  }
+  if (more != 0) lines.push_back(fmt::format("so are some of {}", plural(more, "other file")));
+  return lines;
+}
+
 void say_why_fibers(const std::string& why) {
   if (!why.empty())
     fail({"stacks that the program switches have lanes of their own, as it " + printable(why) +

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collect/launch/plain_programs.h"
+#include "reader/model.h"
 
 namespace karst::cli {
 
@@ -12,6 +13,10 @@ namespace karst::cli {
 /// was spent, so the libraries are named where the work may be. False: there is none to tell of.
 bool say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when,
                           bool few_calls = false);
+
+/// Of modules in which functions were left alone, as a trace or a process has them: how many, and where they are
+/// listed.
+std::vector<std::string> left_alone(const std::vector<reader::Module>& modules);
 
 /// Of --fibers, also of karst attach.
 inline constexpr const char* kFibersByStack = "stack";

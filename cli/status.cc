@@ -65,6 +65,7 @@ int show(const Options& options) {
                    c.unpatchable_sites != 0
                        ? fmt::format("; {} cannot be changed while threads may execute them", c.unpatchable_sites)
                        : ""));
+  for (const std::string& words : f.left_alone) line("not patched", words);
   line("cost", c.cost_ppm ? cost_text(c) + " of its time" : std::string("not estimated"));
   if (c.budget_ppm != 0) line("budget", fmt::format("{:.2f}%", c.budget_ppm / 10'000.0));
   const std::vector<format::ArenaWatchRule> rules = target->arena.rules();

@@ -35,7 +35,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 9;
+inline constexpr std::uint32_t kArenaVersion = 10;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -142,8 +142,10 @@ struct ArenaModule {
   std::uint32_t function_count;
   std::uint8_t build_id[28];
   std::uint32_t build_id_size;
+  std::uint32_t flags;     ///< as of ModuleRecord
+  std::uint32_t reserved;  ///< 0
 };
-static_assert(sizeof(ArenaModule) == 88);
+static_assert(sizeof(ArenaModule) == 96);
 
 struct ArenaFunction {
   std::uint64_t address;  ///< of the entry sled

@@ -37,7 +37,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
-inline constexpr std::uint32_t kPatchTableVersion = 6;
+inline constexpr std::uint32_t kPatchTableVersion = 7;
 inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
 
 struct PatchTable {
@@ -49,8 +49,8 @@ struct PatchTable {
   std::uint32_t fixups;
   std::uint32_t probes;
   std::uint32_t detours;
-  std::uint32_t text_size;  ///< bytes; the last is a NUL
-  std::uint32_t reserved;   ///< 0
+  std::uint32_t text_size;   ///< bytes; the last is a NUL
+  std::uint32_t left_alone;  ///< functions that were wanted and cannot be patched
   std::uint64_t code_size;
   std::uint64_t code_begin;  ///< ELF addresses of the module's executable segments, as the file has them: what the
   std::uint64_t code_end;    ///< runtime finds in memory must be the same

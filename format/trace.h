@@ -161,7 +161,7 @@ enum class RateSource : std::uint32_t { kPairs = 0, kPerf = 1, kCpuid = 2 };
 inline constexpr char kGeneratedCode[] = "[jit]";
 struct ModuleRecord {
   std::uint32_t module;          ///< dense index in its process, from 0
-  std::uint32_t flags;           ///< 0
+  std::uint32_t flags;           ///< ModuleFlag bits; from kModuleLeftAloneShift on, see there
   std::uint64_t bias;            ///< run-time address minus the address in the ELF file
   std::uint64_t text_begin;      ///< executable part, run-time addresses
   std::uint64_t text_end;        ///< one past
@@ -171,6 +171,12 @@ struct ModuleRecord {
   StringRef build_id;  ///< raw bytes; empty when it has none
 };
 static_assert(sizeof(ModuleRecord) == 64);
+
+enum ModuleFlag : std::uint32_t {
+  kModulePatched = 1,  ///< it was not built for tracing; its functions were patched as it was loaded, or as it ran
+};
+/// From this bit on: how many of the functions that were wanted were left alone, as they cannot be patched.
+inline constexpr std::uint32_t kModuleLeftAloneShift = 8;
 
 /// FUNC. Ids are unique in a process's life.
 struct FunctionRecord {

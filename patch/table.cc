@@ -60,6 +60,9 @@ class TableMaker {
       sleds_.push_back({0, static_cast<std::uint32_t>(SledKind::kCold), part});
   }
 
+  /// A function that was wanted.
+  void leave_alone() { ++left_alone_; }
+
   /// After all functions. Places that are set come behind the landing that they are of.
   void add(const ProbeEntry& entry) {
     const Stub& stub = entry.place.stub;
@@ -113,6 +116,7 @@ class TableMaker {
     table.fixups = static_cast<std::uint32_t>(fixups_.size());
     table.probes = static_cast<std::uint32_t>(probes_.size());
     table.detours = static_cast<std::uint32_t>(detours_.size());
+    table.left_alone = left_alone_;
     table.text_size = static_cast<std::uint32_t>(text_.size());
     table.code_size = stubs_.size();
     table.code_begin = image.code().front().begin;
@@ -261,6 +265,7 @@ class TableMaker {
 
   const Code& code_;
   std::uint32_t functions_ = 0;
+  std::uint32_t left_alone_ = 0;
   std::vector<PatchSled> sleds_;
   std::vector<PatchJump> jumps_;
   std::vector<PatchFixup> fixups_;
@@ -277,8 +282,12 @@ std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::
                                   std::span<const ProbeEntry> probes, std::span<const DetourEntry> detours) {
   const auto is_in = [](const ProbeEntry& probe) { return probe.place.left_out == LeftOut::kNot; };
   TableMaker maker(code, std::any_of(probes.begin(), probes.end(), is_in));
-  for (const Function& function : functions)
-    if (function.left_out == LeftOut::kNot) maker.add(function);
+  for (const Function& function : functions) {
+    if (function.left_out == LeftOut::kNot)
+      maker.add(function);
+    else if (function.left_out != LeftOut::kSmall)
+      maker.leave_alone();
+  }
   for (const ProbeEntry& probe : probes)
     if (is_in(probe)) maker.add(probe);
   for (const DetourEntry& detour : detours)

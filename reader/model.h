@@ -27,7 +27,18 @@ struct Module {
   std::uint64_t loaded_ticks = 0;
   std::uint64_t unloaded_ticks = 0;  ///< 0: never
   std::string path;
-  std::string build_id;  ///< raw bytes
+  std::string build_id;          ///< raw bytes
+  bool patched = false;          ///< it was not built for tracing
+  std::uint32_t left_alone = 0;  ///< with patched: so many of the functions that were wanted cannot be
+
+  /// ModuleRecord::flags.
+  std::uint32_t flags() const {
+    return patched ? format::kModulePatched | left_alone << format::kModuleLeftAloneShift : 0;
+  }
+  void set_flags(std::uint32_t flags) {
+    patched = (flags & format::kModulePatched) != 0;
+    left_alone = patched ? flags >> format::kModuleLeftAloneShift : 0;
+  }
 };
 
 struct Function {

@@ -128,6 +128,7 @@ void ModelBuilder::add_modules(const Chunk& chunk) {
     made.unloaded_ticks = record.unloaded_ticks;
     made.path = text(table, record.path);
     made.build_id = text(table, record.build_id);
+    made.set_flags(record.flags);
   });
 }
 

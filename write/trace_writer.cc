@@ -279,6 +279,7 @@ void TraceWriter::add_modules(std::uint32_t process, std::span<const reader::Mod
   for (const auto& module : modules) {
     format::ModuleRecord record{};
     record.module = module.index;
+    record.flags = module.flags();
     record.bias = module.bias;
     record.text_begin = module.text_begin;
     record.text_end = module.text_end;

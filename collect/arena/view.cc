@@ -263,6 +263,7 @@ reader::Process ArenaView::process_without_functions() const {
     out.path = texts.get(m.path_offset, m.path_size, kLongestPath);
     out.build_id.assign(reinterpret_cast<const char*>(m.build_id),
                         std::min<std::size_t>(m.build_id_size, sizeof m.build_id));
+    out.set_flags(m.flags);
   });
 
   const std::uint32_t thread_count = std::min(now.thread_count, layout_.thread_capacity);

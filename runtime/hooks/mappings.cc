@@ -13,9 +13,15 @@ using arch::kPage;
 constexpr long kOfSeveralMappings = -14;  // EFAULT
 constexpr long kNoRoom = -12;             // ENOMEM
 
-bool is_mapped(std::uintptr_t page) {
-  unsigned char residency = 0;
-  return sys::call(SYS_mincore, static_cast<long>(page), kPage, sys::word(&residency)) == 0;
+bool is_mapped(std::uintptr_t begin, std::uintptr_t end) {
+  unsigned char residency[256];
+  constexpr std::uintptr_t kMost = sizeof residency * kPage;
+  for (std::uintptr_t size = 0; begin < end; begin += size) {
+    size = end - begin < kMost ? end - begin : kMost;
+    if (sys::call(SYS_mincore, static_cast<long>(begin), static_cast<long>(size), sys::word(residency)) != 0)
+      return false;
+  }
+  return true;
 }
 
 /// What the kernel says when [begin, end) is to grow by a page and may not move. There is a page behind it, so it
@@ -49,7 +55,7 @@ bool is_writable(std::uintptr_t page) {
 
 bool is_all_protected(std::uintptr_t begin, std::uintptr_t end) {
   const std::uintptr_t last = end - kPage;
-  return is_mapped(last) && !is_writable(last) &&
+  return is_mapped(last, end) && !is_writable(last) &&
          (begin == last || (!is_writable(begin) && ask(begin, last) == kNoRoom));
 }
 
@@ -57,8 +63,7 @@ void for_each_writable_part(std::uintptr_t begin, std::uintptr_t end, void* cont
                             void (*visit)(void* context, std::uintptr_t begin, std::uintptr_t end)) {
   if (is_all_protected(begin, end)) return;
   const std::uintptr_t last = end - kPage;
-  for (std::uintptr_t page = begin; page < end; page += kPage)
-    if (!is_mapped(page)) return;  // it is being unloaded
+  if (!is_mapped(begin, end)) return;  // it is being unloaded
   for (std::uintptr_t at = begin; at < last;) {
     const std::uintptr_t mapping_end = end_of_mapping(at, last);
     if (mapping_end == 0) return;

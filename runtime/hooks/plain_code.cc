@@ -52,6 +52,7 @@ void use_stubs(ModuleImage& image, const PlainCode& p) {
   image.plain_bias = image.bias;
   image.plain_stubs = p.stubs;
   image.plain_stubs_size = p.stubs_size;
+  image.plain_left_alone = p.table->left_alone;
 }
 
 /// False: it was asked for before.

@@ -178,6 +178,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   const std::uint32_t room = sizeof entry.build_id;
   entry.build_id_size = image.build_id_size < room ? image.build_id_size : room;
   if (entry.build_id_size != 0) copy(entry.build_id, image.build_id, entry.build_id_size);
+  entry.flags = image.plain_count == 0 ? 0U : kModulePatched | image.plain_left_alone << kModuleLeftAloneShift;
   g_arena.set_module_count(module + 1);
   g_sleds += m.functions.sleds();
   store(h.sites, g_sleds);

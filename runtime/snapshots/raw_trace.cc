@@ -86,6 +86,7 @@ void write_modules(RawFile& file, char* space) {
     table.make_room(std::size_t{path.size} + id_size);
     ModuleRecord r{};
     r.module = i;
+    r.flags = m.flags;
     r.bias = m.bias;
     r.text_begin = m.text_begin;
     r.text_end = m.text_end;

@@ -113,7 +113,7 @@ class Trace:
 
     def modl(self, payload):
         for process, v, text in records(payload, "2I5Q4I"):
-            self.modules[process, v[0]] = v[2:7], text(v[7], v[8]), text(v[9], v[10])
+            self.modules[process, v[0]] = v[1:7], text(v[7], v[8]), text(v[9], v[10])
 
     def func(self, payload):
         for process, v, _ in records(payload, "2IQ2I"):
@@ -246,13 +246,13 @@ class Trace:
             yield "argument " + escaped(argument)
         for (process, module), (numbers, path, build_id) in sorted(self.modules.items()):
             if process == index:
-                yield "module %d bias %d text %d %d loaded %d unloaded %d path %s build-id %s" % (
+                yield "module %d flags %d bias %d text %d %d loaded %d unloaded %d path %s build-id %s" % (
                     (module,) + numbers + (escaped(path), escaped(build_id)))
         for (process, function), (module, address, filtered) in sorted(self.functions.items()):
             if process != index:
                 continue
             numbers, path, _ = self.modules[process, module]
-            fallback = b"%s+0x%x" % (path.split(b"/")[-1], address - numbers[0])
+            fallback = b"%s+0x%x" % (path.split(b"/")[-1], address - numbers[1])
             line, symbol, link, file, values = self.symbols.get((process, function), (0, b"", b"", b"", b""))
             yield "function %d module %d address %d filtered %d name %s link %s at %s %d" % (
                 function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line)

@@ -138,6 +138,19 @@ class Stock(TortureTest):
         ("ninja", "--version"), ("file", "{}"), ("curl", "--version"), ("printf", "%d", "3"), ("date", "-d@0"), ("tr", "a", "b"),
     )
 
+    def test_functions_that_are_left_alone_are_told_of(self):
+        """As many as karst places lists, in the trace and of a process that runs."""
+        alone = left_alone("/bin/bash")
+        run = self.run_traced("/bin/bash", "-c", f"{KARST} status --width 200 $$; true", options=(*WHOLE, "--no-follow"))
+        module = next(m for m in run.trace.processes[0]["modules"] if m["path"].endswith("/bash"))
+        self.assertTrue(module["patched"])
+        self.assertEqual(module["left_alone"], len(alone))
+        words = f"{len(alone)} functions of bash left alone; why: karst places {module['path']}"
+        self.assertIn(words, run.out)
+        info = subprocess.run([KARST, "info", "--width", "200", run.trace.path], capture_output=True, text=True, check=True,
+                              timeout=TIMEOUT)
+        self.assertIn(words, info.stdout)
+
     def test_a_compiler_computes_the_same(self):
         """gcc's cc1 has no symbols for most of its functions, and calls by its table of addresses."""
         found = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True, check=True).stdout.strip()

@@ -48,9 +48,9 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
          escaped(process.options));
     for (const auto& argument : process.command_line) line("argument {}", escaped(argument));
     for (const auto& module : process.modules) {
-      line("module {} bias {} text {} {} loaded {} unloaded {} path {} build-id {}", module.index, module.bias,
-           module.text_begin, module.text_end, module.loaded_ticks, module.unloaded_ticks, escaped(module.path),
-           escaped(module.build_id));
+      line("module {} flags {} bias {} text {} {} loaded {} unloaded {} path {} build-id {}", module.index,
+           module.flags(), module.bias, module.text_begin, module.text_end, module.loaded_ticks, module.unloaded_ticks,
+           escaped(module.path), escaped(module.build_id));
     }
     for (const auto& function : process.functions) {
       if (function.id == 0) continue;

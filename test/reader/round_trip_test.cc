@@ -57,8 +57,8 @@ name "app" executable "/home/me/app" options "memory=64M"
 argument "./app"
 argument ""
 argument "--two words"
-module 0 bias 4194304 text 4198400 4202496 loaded 1001 unloaded 0 path "/home/me/app" build-id "\x01\x00\xff"
-module 1 bias 8323072 text 8327168 8331264 loaded 1002 unloaded 8000 path "/usr/lib/libfoo.so" build-id ""
+module 0 flags 0 bias 4194304 text 4198400 4202496 loaded 1001 unloaded 0 path "/home/me/app" build-id "\x01\x00\xff"
+module 1 flags 1793 bias 8323072 text 8327168 8331264 loaded 1002 unloaded 8000 path "/usr/lib/libfoo.so" build-id ""
 function 1 module 0 address 4198416 filtered 0 name "main" link "main" at "/home/me/app.cc" 10
 values "n:i4|:i4"
 function 2 module 0 address 4198480 filtered 0 name "ns::work(int)" link "_ZN2ns4workEi" at "/home/me/app.cc" 20

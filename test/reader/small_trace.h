@@ -43,7 +43,7 @@ inline SmallTrace small_values() {
   process.options = "memory=64M";
   process.modules.resize(2);
   process.modules[0] = {0, 0x400000, 0x401000, 0x402000, 1001, 0, "/home/me/app", std::string("\x01\x00\xff", 3)};
-  process.modules[1] = {1, 0x7f0000, 0x7f1000, 0x7f2000, 1002, 8000, "/usr/lib/libfoo.so", ""};
+  process.modules[1] = {1, 0x7f0000, 0x7f1000, 0x7f2000, 1002, 8000, "/usr/lib/libfoo.so", "", true, 7};
   process.functions.resize(4);
   process.functions[1] = {1, 0, 0x401010, 10, false, "main", "main", "/home/me/app.cc"};
   process.functions[1].values = "n:i4|:i4";
