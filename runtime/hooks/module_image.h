@@ -49,7 +49,7 @@ struct SledTables {
   std::uint64_t plain_bias = 0;
   std::uintptr_t plain_stubs = 0;
   std::uint64_t plain_stubs_size = 0;
-  std::uint32_t plain_left_alone = 0;  ///< functions that were wanted, too
+  std::uint32_t plain_left_alone = 0;  ///< functions that were wanted and cannot be patched
 
   /// Calls visit(SledPlace) for every sled in the tables' order: a function's entry comes before its exits.
   template <typename Visit>
