@@ -504,6 +504,10 @@ void register_attach(Command app, int& status) {
   command.add_option("--trigger", options->triggers, "The place; may be given several times")
       .type_name("PLACE")
       .allow_extra_args(false);
+  command
+      .add_option("--budget", options->budget,
+                  "What tracing may cost: a share of the time, or off (default 5%, off if it was built for tracing)")
+      .type_name("SHARE");
   add_value_options(command, options->values);
   add_system_option(command, options->system);
   in_group(command, kNeedsPlace, [&] {
@@ -535,8 +539,6 @@ void register_attach(Command app, int& status) {
         .add_option("--min-instructions", options->min_instructions,
                     "Leave out functions of fewer machine instructions that have no loop (default 12)")
         .type_name("N");
-    command.add_option("--budget", options->budget, "What tracing may cost: 5% of the time (default), or off")
-        .type_name("SHARE");
     command
         .add_option("--fibers", options->fibers,
                     "stack: all stacks that the program switches to have lanes of their own, as 'karst run' does for "

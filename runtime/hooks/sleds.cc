@@ -426,8 +426,8 @@ bool patch_modules(bool alone) {
     // All of it is asked for before any of the program is touched.
     for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && make_trampolines(g_modules[i]);
     if (!done) return end_of_new_code(), false;
-    for (std::uint32_t i = 0; i < g_module_count; ++i)
-      done = done && patch_unused(g_modules[i], false);            // karst attach comes late
+    // Where karst attach has brought us, the program has run before.
+    for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && patch_unused(g_modules[i], false);
     if (!done) set_hooks(karst_hook_discard, karst_hook_discard);  // modules before the one that could not are patched
   }
   if (done && alone) for_each_plain_code(write_plain_jumps);

@@ -8,7 +8,6 @@
 #include <set>
 #include <vector>
 
-#include "format/options.h"
 #include "runtime/budget/budget_controller.h"
 #include "runtime/budget/budget_sample.h"
 
@@ -183,153 +182,6 @@ class Simulation {
 };
 
 Load leaf(std::uint32_t function, double calls) { return {function, calls, 20}; }
-
-// ---- samples ------------------------------------------------------------------------------------
-
-class Samples : public testing::Test {
- protected:
-  void SetUp() override { ASSERT_TRUE(sample.create()); }
-  void enter(std::uint32_t f, std::uint64_t at) { events.push_back(format::make_event(at, false, f)); }
-  void exit(std::uint32_t f, std::uint64_t at) { events.push_back(format::make_event(at, true, f)); }
-  void add(std::uint64_t since = 0, bool follows = false, std::uint32_t weight = 1) {
-    sample.add(events.data(), static_cast<std::uint32_t>(events.size()), 0, since, weight, follows);
-    events.clear();
-  }
-  const FunctionSample* of(std::uint32_t f) const {
-    for (std::uint32_t i = 0; i < sample.size(); ++i)
-      if (sample[i].function == f) return &sample[i];
-    return nullptr;
-  }
-  std::vector<format::Event> events;
-  EventSample sample;
-};
-
-TEST_F(Samples, calls_are_rebuilt_also_across_blocks_and_under_recursion) {
-  enter(1, 100);
-  enter(2, 110);
-  enter(2, 120);
-  exit(2, 150);
-  add();
-  exit(2, 190);
-  exit(1, 200);
-  add(0, true);
-  sample.finish();
-  ASSERT_NE(of(1), nullptr);
-  EXPECT_EQ(of(1)->calls, 1U);
-  EXPECT_EQ(of(1)->ticks, 100U);
-  EXPECT_EQ(of(2)->calls, 2U);
-  EXPECT_EQ(of(2)->ticks, 30U + 80U);
-  EXPECT_EQ(of(2)->longest, 80U);
-  EXPECT_EQ(sample.weight(), 6U);
-}
-
-TEST_F(Samples, calls_that_reach_beyond_count_for_what_is_seen_of_them) {
-  enter(3, 100);
-  exit(3, 110);
-  exit(1, 500);
-  enter(2, 600);
-  enter(3, 900);
-  exit(3, 1000);
-  add();
-  sample.finish();
-  EXPECT_EQ(of(1)->ticks, 400U);
-  EXPECT_EQ(of(2)->ticks, 400U);
-  EXPECT_EQ(of(3)->longest, 100U);
-}
-
-TEST_F(Samples, a_gap_ends_what_was_open) {
-  enter(1, 100);
-  enter(2, 150);
-  add();
-  exit(1, 100'000);
-  add();
-  sample.finish();
-  EXPECT_EQ(of(1)->calls, 2U);
-  EXPECT_LE(of(1)->longest, 50U);
-}
-
-TEST_F(Samples, what_is_older_and_marks_and_empty_slots_are_left_out) {
-  enter(1, 100);
-  enter(2, 200);
-  events.push_back(0);
-  events.push_back(format::make_mark(210, format::Mark::kUnwound));
-  exit(2, 250);
-  add(200);
-  sample.finish();
-  EXPECT_EQ(of(1), nullptr);
-  EXPECT_EQ(of(2)->weight, 2U);
-}
-
-TEST_F(Samples, ids_of_tail_calls_count_for_their_function_and_unknown_ones_for_nobody) {
-  sample.set_owner_of([](void*, std::uint32_t id) { return id == 70 ? 7U : id == 9 ? 0U : id; }, nullptr);
-  enter(7, 100);
-  exit(70, 130);
-  enter(9, 140);
-  exit(9, 150);
-  add(0, false, 5);
-  sample.finish();
-  EXPECT_EQ(of(7)->weight, 10U);
-  EXPECT_EQ(of(7)->ticks, 30U);
-  EXPECT_EQ(of(70), nullptr);
-  EXPECT_EQ(of(9), nullptr);
-}
-
-TEST_F(Samples, more_functions_than_there_is_room_for_and_hostile_events) {
-  for (int round = 0; round < 3; ++round) {
-    sample.clear();
-    for (std::uint32_t f = 1; f < 40'000; ++f) enter(f % 3 == 0 ? f : f * 7, (f * 2654435761U) % 5000);
-    add();
-    for (std::uint32_t f = 1; f < 40'000; ++f) exit(f, 6000 + f);
-    add(0, true);
-    sample.finish();
-    EXPECT_LE(sample.size(), EventSample::kMostFunctions);
-  }
-}
-
-// ---- meters -------------------------------------------------------------------------------------
-
-TEST(Meters, tell_the_last_moments_and_the_last_second) {
-  Meter m;
-  m.start(kBudget);
-  for (int i = 0; i < 200; ++i) m.add(5 * kMillisecond, 100'000, kBudget);  // 2%
-  EXPECT_NEAR(m.recent(), 20'000, 200);
-  EXPECT_NEAR(m.second(), 20'000, 200);
-  EXPECT_FALSE(m.is_over(kBudget));
-  EXPECT_TRUE(m.has_room(kBudget));
-  for (int i = 0; i < 4; ++i) m.add(5 * kMillisecond, 2'000'000, kBudget);  // 40%
-  EXPECT_GT(m.recent(), 350'000U);
-  EXPECT_LT(m.second(), 40'000U);
-  EXPECT_TRUE(m.is_over(kBudget));
-}
-
-TEST(Meters, what_was_spent_too_much_is_made_good) {
-  Meter m;
-  m.start(kBudget);
-  EXPECT_EQ(m.target(kBudget), target_of(kBudget));
-  for (int i = 0; i < 10; ++i) m.add(5 * kMillisecond, 1'000'000, kBudget);  // 20%
-  EXPECT_EQ(m.target(kBudget), target_of(kBudget) / 2);
-  int steps = 0;
-  for (; m.target(kBudget) != target_of(kBudget) && steps < 1000; ++steps)
-    m.add(5 * kMillisecond, std::uint64_t{5} * m.target(kBudget), kBudget);  // as aimed at
-  EXPECT_GT(steps, 10);
-  EXPECT_LT(steps, 200);  // a second
-  // Until then half of the budget is too much.
-  for (int i = 0; i < 10; ++i) m.add(5 * kMillisecond, 1'000'000, kBudget);
-  for (int i = 0; i < 10; ++i) m.add(5 * kMillisecond, std::uint64_t{5} * (kBudget / 2), kBudget);
-  EXPECT_TRUE(m.is_over(kBudget));
-}
-
-TEST(Meters, extreme_values_overflow_nothing) {
-  Meter m;
-  m.start(kMillion);
-  m.add(1, ~std::uint64_t{0} / 2, kMillion);
-  m.add(~std::uint64_t{0} / 2, 1, kMillion);
-  m.add(~std::uint64_t{0} / 2, ~std::uint64_t{0} / 2, kMillion);
-  m.add(0, 5, kMillion);
-  EXPECT_LE(m.recent(), 64U * kMillion);
-}
-
-// ---- decisions ----------------------------------------------------------------------------------
 
 TEST(Budget, a_hot_loop_is_out_within_50_ms_and_its_caller_stays) {
   Simulation s;
@@ -520,24 +372,6 @@ TEST(Budget, more_functions_than_are_remembered) {
   EXPECT_EQ(s.culler.culled(), 0U);
 }
 
-// ---- the option ---------------------------------------------------------------------------------
-
-TEST(Meters, tell_when_the_credit_will_be_used_up) {
-  Meter m;
-  m.start(kBudget);
-  EXPECT_EQ(m.credit_lasts(kBudget), 0U);  // nothing is known of the rate
-  m.add(kMillisecond, kMillisecond / 2, kBudget);
-  const std::uint64_t lasts = m.credit_lasts(kBudget);
-  EXPECT_GT(lasts, 0U);
-  EXPECT_FALSE(m.is_over(kBudget));
-  m.add(lasts + lasts / 20, (lasts + lasts / 20) / 2, kBudget);
-  EXPECT_TRUE(m.is_over(kBudget));
-  EXPECT_EQ(m.credit_lasts(kBudget), 0U);
-  m.start(kBudget);
-  for (int i = 0; i < 100; ++i) m.add(kMillisecond, kMillisecond / 100, kBudget);
-  EXPECT_EQ(m.credit_lasts(kBudget), 0U);  // it grows
-}
-
 TEST(Budget, a_hot_loop_goes_as_soon_as_its_credit_is_used_up) {
   Simulation s;
   s.add_thread(1, {leaf(1, 50e6), {2, 100, 1e6}});
@@ -589,20 +423,6 @@ TEST(Budget, stubs_that_cost_too_much_end) {
   EXPECT_EQ(s.culled, std::set<std::uint32_t>{1});
   // NOPs in a program's own code do not end.
   EXPECT_EQ(s.culler.end_heaviest(0, ended, 4), 0U);
-}
-
-TEST(Budget, is_a_share_in_percent) {
-  const auto ppm = [](const char* text) {
-    std::uint32_t out = 7;
-    return format::parse_budget(text, out) ? out : 0;
-  };
-  EXPECT_EQ(ppm("5%"), 50'000U);
-  EXPECT_EQ(ppm("2.5%"), 25'000U);
-  EXPECT_EQ(ppm("0.1%"), 1'000U);
-  EXPECT_EQ(ppm("100%"), 1'000'000U);
-  EXPECT_EQ(ppm("1.000009%"), 10'000U);
-  for (const char* bad : {"", "%", "5", "5 %", "-1%", "0%", "0.05%", ".5%", "5.%", "101%", "4294967301%", "5%%", "x"})
-    EXPECT_EQ(ppm(bad), 0U) << bad;
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "format/options.h"
+
 namespace karst::test {
 namespace {
 
@@ -159,6 +161,20 @@ TEST(RuntimeOptions, EntriesOfAnyLengthAreTaken) {
 TEST(RuntimeOptions, FunctionPatternsWithoutASessionAreSaidToHaveNoEffect) {
   EXPECT_NE(parse("functions=^main$").said.find("takes effect under `karst run` alone"), std::string::npos);
   EXPECT_EQ(parse("session=s,functions=^main$,not-functions=x").said, "");
+}
+
+TEST(RuntimeOptions, ABudgetIsAShareInPercent) {
+  const auto ppm = [](const char* text) {
+    std::uint32_t out = 7;
+    return format::parse_budget(text, out) ? out : 0;
+  };
+  EXPECT_EQ(ppm("5%"), 50'000U);
+  EXPECT_EQ(ppm("2.5%"), 25'000U);
+  EXPECT_EQ(ppm("0.1%"), 1'000U);
+  EXPECT_EQ(ppm("100%"), 1'000'000U);
+  EXPECT_EQ(ppm("1.000009%"), 10'000U);
+  for (const char* bad : {"", "%", "5", "5 %", "-1%", "0%", "0.05%", ".5%", "5.%", "101%", "4294967301%", "5%%", "x"})
+    EXPECT_EQ(ppm(bad), 0U) << bad;
 }
 
 }  // namespace
