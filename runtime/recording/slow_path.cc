@@ -9,6 +9,7 @@
 #include "runtime/maintenance/switches.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/interruptions.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/thread.h"
 #include "runtime/recording/thread_parts.h"
@@ -104,7 +105,9 @@ void next_block(ThreadState& state) {
   note_block_begin(static_cast<std::uint32_t>(g_arena.key_of(*next)) - 1, state.thread, ticks);
   Arena::publish(*next);
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(next) + kBlockHeaderSize;
+  notice_interruptions();  // of whoever will have a slot of this block
   if (!take_block_words(state, before, begin_before, first, ticks << KARST_EVENT_TICK_SHIFT)) {
+    notice_none();
     arch::decrement_locally(t.begun_blocks);
     Arena::give_back(*next);  // a handler was faster
     return;

@@ -1,7 +1,9 @@
 """A handler after every single instruction of a hook: nothing is lost, nothing strays, no register is spoilt."""
+import os
 import pathlib
 import subprocess
 import sys
+from unittest import mock
 
 from torture_support import TortureTest, build, main
 
@@ -60,7 +62,7 @@ class Steps(TortureTest):
         self.assertEqual(info["lost_events"], 0)
         self.assertGreaterEqual(info["events"] + info["overwritten_events"], 2 * (in_handler + leaves) + 1)
 
-    def test_a_slot_is_not_recycled_while_its_hook_is_interrupted(self):
+    def check_slots(self):
         # After each instruction in turn the handler alone fills the whole ring more than twice.
         stepped = int(self.run_traced(program(), 0, 1).out.split()[0])
         self.assertGreater(stepped, 80)
@@ -72,6 +74,14 @@ class Steps(TortureTest):
             if wrong:
                 strays[at] = wrong
         self.assertEqual(strays, {})
+
+    def test_a_slot_is_not_recycled_while_its_hook_is_interrupted(self):
+        self.check_slots()
+
+    def test_such_a_slot_without_restartable_sequences(self):
+        # All blocks that are left are searched for it then (runtime/recording/interruptions.h).
+        with mock.patch.dict(os.environ, {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}):
+            self.check_slots()
 
     def test_a_handler_that_goes_round_all_memory_to_the_very_slot(self):
         """Where the slot's address alone would tell the interrupted hook that nothing has happened."""
