@@ -4,9 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "cli/help.h"
 #include "cli/patched.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "cli/watch_options.h"
 #include "format/filter_list.h"
 #include "symbols/function_filter.h"
@@ -183,6 +186,18 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
       kHowToBuild);
 }
 
+/// No function is left to trace.
+std::string explain_none(const symbols::FunctionFilter& filter, const std::set<std::string>& names) {
+  std::string words = "the patterns and lists of functions to trace leave none";
+  const std::vector<std::string>& patterns = filter.only();
+  const bool any_matches = std::any_of(
+      names.begin(), names.end(), [&](const std::string& name) { return filter.keeps(name) || filter.excludes(name); });
+  if (patterns.empty() || names.empty() || any_matches) return words;
+  words += ": no name matches ";
+  for (const std::string& pattern : patterns) words += (&pattern == &patterns[0] ? "'" : " or '") + pattern + "'";
+  return words + (patterns.size() == 1 ? did_you_mean(patterns[0], function_words(names)) : "");
+}
+
 }  // namespace
 
 bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
@@ -195,7 +210,7 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
     return false;
   }
   if (run.functions != 0 && run.functions_off == run.functions)
-    fail({"the patterns and lists of functions to trace leave none"});
+    fail({explain_none(launch.choice.filter(), run.names_off)});
   say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.built_libraries);
   return true;
 }

@@ -130,16 +130,22 @@ Result<query::TickRange> parse_range(std::string_view text) {
 }
 
 std::vector<std::string> function_words(std::span<const reader::Process> processes) {
+  std::set<std::string> names;
+  for (const reader::Process& process : processes)
+    for (const reader::Function& function : process.functions)
+      if (function.id != 0) names.insert(function.name);
+  return function_words(names);
+}
+
+std::vector<std::string> function_words(const std::set<std::string>& names) {
   std::set<std::string> words;
-  for (const reader::Process& process : processes) {
-    for (const reader::Function& function : process.functions) {
-      if (function.id == 0 || function.name.empty()) continue;
-      const std::string plain = printable(plain_name(function.name));
-      words.insert(plain);
-      for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 2) {
-        end = plain.find("::", at);
-        words.insert(plain.substr(at, end - at));
-      }
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    const std::string plain = printable(plain_name(name));
+    words.insert(plain);
+    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 2) {
+      end = plain.find("::", at);
+      words.insert(plain.substr(at, end - at));
     }
   }
   return {words.begin(), words.end()};

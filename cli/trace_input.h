@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ class Screen;
 
 /// Functions' names as people type them: whole, the last part, and the scopes that they lie in.
 std::vector<std::string> function_words(std::span<const reader::Process> processes);
+std::vector<std::string> function_words(const std::set<std::string>& names);
 
 /// Which trace, and which part of it.
 struct InputOptions {

@@ -9,6 +9,7 @@ namespace karst::symbols {
 struct FunctionFilter::Impl {
   std::vector<std::unique_ptr<RE2>> only;
   std::vector<std::unique_ptr<RE2>> not_;
+  std::vector<std::string> only_patterns;
 };
 
 namespace {
@@ -52,6 +53,7 @@ Result<FunctionFilter> FunctionFilter::compile(const std::vector<std::string>& o
   FunctionFilter filter;
   if (auto status = add_patterns(only, filter.impl_->only); !status) return status.error();
   if (auto status = add_patterns(not_, filter.impl_->not_); !status) return status.error();
+  filter.impl_->only_patterns = only;
   return filter;
 }
 
@@ -63,5 +65,7 @@ bool FunctionFilter::keeps(std::string_view name) const {
 bool FunctionFilter::excludes(std::string_view name) const { return any_matches(impl_->not_, name); }
 
 bool FunctionFilter::keeps_all() const { return impl_->only.empty() && impl_->not_.empty(); }
+
+const std::vector<std::string>& FunctionFilter::only() const { return impl_->only_patterns; }
 
 }  // namespace karst::symbols

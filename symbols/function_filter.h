@@ -37,6 +37,8 @@ class FunctionFilter {
   bool excludes(std::string_view name) const;
   /// No pattern: keeps() is always true.
   bool keeps_all() const;
+  /// The patterns of which a name must match one.
+  const std::vector<std::string>& only() const;
 
  private:
   struct Impl;

@@ -176,15 +176,20 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
   std::vector<bool> named(process.modules.size());
   std::transform(process.modules.begin(), process.modules.end(), named.begin(),
                  [this](const reader::Module& m) { return choice_.names_all_of(m.path); });
+  const bool by_names = !choice_.filter().only().empty();
   for (const reader::Function& f : process.functions) {
     has_functions[f.module] = true;
     if (!f.file.empty()) has_files[f.module] = true;
     if (choice_.is_kept(f.name) || named[f.module]) writer->keep(f.id);
-    if (keeps(f, carried_by(process.modules[f.module].path)))
+    if (keeps(f, carried_by(process.modules[f.module].path))) {
       kept[f.module].push_back(&f);
-    else
+      keeps_some_ = true;
+    } else {
       turn_off(*writer, f);
+      if (by_names && !keeps_some_) names_off_.insert(f.name);
+    }
   }
+  if (keeps_some_) names_off_.clear();
   for (std::size_t m = 0; m < process.modules.size(); ++m) {
     if (!has_functions[m]) continue;
     const reader::Module& module = process.modules[m];

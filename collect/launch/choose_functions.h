@@ -89,9 +89,10 @@ class FunctionChooser {
   std::vector<Named> find_and_keep(const ArenaView& arena, const symbols::FunctionFilter& filter, std::uint32_t first,
                                    std::uint32_t count);
 
-  std::uint64_t functions() const { return functions_; }              ///< that were looked at
-  std::uint64_t off() const { return off_; }                          ///< of them, left out
-  std::size_t watched() const { return watched_; }                    ///< functions, once for each rule
+  std::uint64_t functions() const { return functions_; }                 ///< that were looked at
+  std::uint64_t off() const { return off_; }                             ///< of them, left out
+  const std::set<std::string>& names_off() const { return names_off_; }  ///< of those, if patterns left out all
+  std::size_t watched() const { return watched_; }                       ///< functions, once for each rule
   std::size_t meant_for_values() const { return meant_for_values_; }  ///< functions that a pattern for values matches
   /// Paths of those that were built for tracing.
   const std::set<std::string>& libraries() const { return libraries_; }
@@ -120,6 +121,8 @@ class FunctionChooser {
   std::map<std::string, std::unique_ptr<Carried>> carried_;
   std::uint64_t functions_ = 0;
   std::uint64_t off_ = 0;
+  bool keeps_some_ = false;
+  std::set<std::string> names_off_;
   std::size_t meant_for_values_ = 0;
   std::set<std::string> libraries_;
   std::vector<reader::Problem> problems_;

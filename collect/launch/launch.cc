@@ -216,6 +216,7 @@ class Launcher {
       add_sampled_processes(result_.processes, start, owner, result_.samples, result_.states);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
+    result_.names_off = chooser_.names_off();
     if (session_.lost() != 0)
       result_.problems.push_back(
           {std::to_string(session_.lost()) +

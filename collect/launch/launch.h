@@ -57,6 +57,7 @@ struct LaunchResult {
   bool impossible = false;                         ///< a process could not be traced and said why itself
   std::uint64_t functions = 0;                     ///< of all processes
   std::uint64_t functions_off = 0;                 ///< left out by the filter
+  std::set<std::string> names_off;                 ///< of those, if --function left out all
   reader::StateLog states;                         ///< what threads did beside their calls, or why that is not known
   reader::SampleLog samples;                       ///< what they were sampled in, or why nothing was
   bool samples_alone = false;                      ///< the program itself could not be traced, and was sampled

@@ -361,8 +361,15 @@ class Options(RunTest):
 
     def test_patterns_that_leave_nothing_are_said(self):
         run = self.run_traced(guest(), options=("--functions", "no_such_function"))
-        self.assertIn("leave none", run.err)
+        self.assertIn("leave none: no name matches 'no_such_function'\n", run.err)
         self.assertEqual(run.trace.info["events"], 0)
+        near = self.run_traced(guest(), options=("--function", "earley"))
+        self.assertIn("leave none: no name matches 'earley'; did you mean 'early'?\n", near.err)
+        two = self.run_traced(guest(), options=("--function", "earley", "--function", "no_such_function"))
+        self.assertIn("leave none: no name matches 'earley' or 'no_such_function'\n", two.err)
+        # The name is there; it is another pattern that leaves it out.
+        other = self.run_traced(guest(), options=("--function", "early", "--not-function", "early"))
+        self.assertIn("leave none\n", other.err)
 
     def test_off_gives_a_trace_without_calls(self):
         for how in ({"options": ("--off",)}, {"env": {"KARST_OPTIONS": "off=1"}}):
