@@ -124,6 +124,15 @@ class State(MannersTest):
     def test_smallest_alternate_stack(self):
         self.same(program(), "alternate-stack", 640)  # bytes: docs/limits.md has what hooks need
 
+    def test_restartable_sequences(self):
+        made = build("sequences", "manners/sequences.c", "-O2", "-pthread", compiler="karst-gcc")
+        for options in ((), ("--memory", "1M"), ("--clock", "thread", "--memory", "1M")):
+            with self.subTest(options=options):
+                alone, *_ = self.same(made, options=options)
+                if "no restartable" in alone.out:
+                    self.skipTest(alone.out.strip())
+                self.assertEqual(alone.out, "4000000 of 4000000, begun again\n")
+
 
 class Rights(MannersTest):
     def setUp(self):
