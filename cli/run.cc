@@ -424,6 +424,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   report_missing_states(options.states, ran->states.source);
   say_how_sampled(asked_samples, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded", !calls_alone && has_few_calls(*summary, ran->cpu_ns));
+  say_how_many_are_chosen(launch.choice, *ran);
   say_which_probes(launch.plain.probes, ran->plain);
   say_unseen_allocators(ran->plain);
   const double overhead = overhead_of(*summary, ran->cpu_ns);

@@ -79,6 +79,14 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   return line + fmt::format("; next: karst {} {}", s.calls != 0 ? "slow" : samples != 0 ? "samples" : "info", file);
 }
 
+void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collect::LaunchResult& run) {
+  const bool by_name = !choice.filter().keeps_all() || !choice.only().empty() || !choice.no_trace().empty();
+  if (run.plain.empty() || !by_name || run.functions_off == 0 || run.functions_off >= run.functions) return;
+  const std::uint64_t left = run.functions - run.functions_off;
+  fail({fmt::format("{} of {} {} traced, as --function, --only and the like say", count_text(left),
+                    plural(run.functions, "function"), left == 1 ? "is" : "are")});
+}
+
 void say_unmatched_globs(const ProgramOptions& program, const std::string& file) {
   constexpr std::size_t kMostSaid = 5;
   std::vector<std::string> globs;

@@ -18,6 +18,9 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                          double overhead, bool noted_values, std::size_t samples, const char* why_alone,
                          std::uint64_t notes);
 
+/// Where names chose functions of unmodified code: how many are traced. The line about what was patched counts all.
+void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collect::LaunchResult& run);
+
 /// A glob that means no function is mistyped, or of another program: says so of those in --no-trace and --only.
 void say_unmatched_globs(const ProgramOptions& program, const std::string& file);
 

@@ -302,6 +302,7 @@ class Choice(TortureTest):
     def test_function_alone_that_is_chosen(self):
         run = self.run_traced(self.program(), options=(*WHOLE, "--function", "^step"))
         self.assertEqual(run.trace.counts, {"step(int)": 1000})
+        self.assertRegex(run.err, r"karst: 1 of \d+ functions is traced, as --function, --only and the like say\n")
 
     def test_functions_that_begin_by_what_may_fault(self):
         program = build("plain.late", "plain/late.c", "-O2", compiler="gcc")
