@@ -1,5 +1,6 @@
 // bool karst_has_empty_slot(const Event* slots, std::uint32_t count): one of them is 0. Run for every block that is
-// left, so it looks at two slots at a time: with general registers alone it was a fortieth of a call's cost.
+// left where nobody tells of signal handlers (runtime/recording/interruptions.h), so it looks at two slots at a time:
+// with general registers alone it was a fortieth of a call's cost.
 //
 // An event's lower half is never 0, as there is no function 0, so its half says whether a slot is empty. `slots` is
 // at a multiple of 16 bytes. The vector registers that it uses are the program's, and get their contents back; those
