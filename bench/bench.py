@@ -50,7 +50,10 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="2 rounds, small traces: no measurement")
     parser.add_argument("--rounds", type=int, default=6, help="interleaved rounds; medians are shown (default 6)")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("argument --rounds: 1 or more")
+    return options
 
 
 def machine():
@@ -90,7 +93,7 @@ def print_table(rows, notes, host):
 
 def main():
     options = parse_arguments()
-    rounds = 2 if options.quick else max(1, options.rounds)
+    rounds = 2 if options.quick else options.rounds
     wanted = options.only or SECTIONS
     WORK.mkdir(parents=True, exist_ok=True)
     scratch = scratch_directory()

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -21,6 +22,18 @@ import ways_out  # noqa: E402
 
 
 class Judging(unittest.TestCase):
+    def test_a_section_without_a_measurement_says_so(self):
+        self.assertEqual(measure.median([3, 1, 2]), 2)
+        with self.assertRaises(measure.BenchError):
+            measure.median([])
+
+    def test_bad_numbers_of_rounds_are_refused(self):
+        for bad in ("0", "-1", "few"):
+            done = subprocess.run([sys.executable, "-B", pathlib.Path(bench.__file__), "--rounds", bad],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("argument --rounds: ", done.stderr)
+
     def test_on_is_held_against_the_floor(self):
         self.assertTrue(calls.judge("karst on", 20.7, floor=20.0, plain=1.0)[1])
         self.assertFalse(calls.judge("karst on", 20.9, floor=20.0, plain=1.0)[1])

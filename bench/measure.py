@@ -169,4 +169,6 @@ def interleaved(variants, rounds, label):
 
 
 def median(samples):
+    if not samples:
+        raise BenchError("none of its runs was a measurement")
     return statistics.median(samples)
