@@ -83,5 +83,7 @@ void aim_trampoline(unsigned char* at, std::uintptr_t hook_slot);
 extern "C" __attribute__((visibility("hidden"))) long karst_make_thread(std::uint64_t flags, std::uintptr_t stack_top,
                                                                         std::uint32_t* tid,
                                                                         std::uintptr_t thread_pointer, void (*body)());
+/// What a handler of the kernel's returns to (SA_RESTORER).
+extern "C" __attribute__((visibility("hidden"))) void karst_return_from_signal();
 
 }  // namespace karst::arch

@@ -1,12 +1,12 @@
 // The control page of an arena: how `karst on`, `off`, `status` and the like, from outside, and the process's own
-// maintenance thread (runtime/maintenance/control.cc) speak to each other. No port, no signal: words in shared memory
+// maintenance process (runtime/maintenance/control.cc) speak to each other. No port, no signal: words in shared memory
 // and a futex. Who may open the process's memfd (/proc/PID/fd: the same user, and root) may write here.
 //
 // A requester takes `holder` (its pid; a dead one's may be taken over), changes what is wanted (the words of the first
 // group, and kArenaFunctionOn in the functions' flags, by atomic operations on single bits), raises `request` and wakes
-// whoever sleeps on it. The maintenance thread applies what it finds, patching live code, and stores the `request` that
-// it had seen into `applied`, on which the requester sleeps. A requester that dies in the middle leaves a request that
-// is applied by the next one, or not at all; nothing waits for it.
+// whoever sleeps on it. The maintenance process applies what it finds, patching live code, and stores the `request`
+// that it had seen into `applied`, on which the requester sleeps. A requester that dies in the middle leaves a request
+// that is applied by the next one, or not at all; nothing waits for it.
 //
 // What was switched when is kept in a log of its own, as a call that is absent from a trace must not be taken for one
 // that did not happen. For each record, in the order of their making:

@@ -22,6 +22,17 @@ inline void finish_before() { asm volatile("lfence" ::: "memory"); }
 
 inline void pause() { __builtin_ia32_pause(); }
 
+// Valgrind's RUNNING_ON_VALGRIND (valgrind.h): instructions that change nothing on a processor.
+inline bool runs_on_valgrind() {
+  const volatile std::uint64_t request[6] = {0x1001};
+  std::uint64_t answer = 0;
+  asm volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+               : "+d"(answer)
+               : "a"(&request)
+               : "cc", "memory");
+  return answer != 0;
+}
+
 inline bool exchange_locally(std::uintptr_t& word, std::uintptr_t expected, std::uintptr_t desired) {
   bool taken = false;
   asm volatile("cmpxchgq %3, %1" : "=@cce"(taken), "+m"(word), "+a"(expected) : "r"(desired) : "memory");

@@ -1,4 +1,4 @@
-// A thread that libc knows nothing of (system/own_thread.h).
+// A thread or a process that libc knows nothing of (system/own_thread.h, system/own_process.h).
 //
 // karst_make_thread(flags, top of its stack, tid, thread-local pointer, body): the first four are clone()'s, the word
 // for the thread's id being that of CLONE_PARENT_SETTID and of CLONE_CHILD_CLEARTID. The new thread begins behind the
@@ -30,5 +30,17 @@ karst_make_thread:
 	hlt
 	.cfi_endproc
 	.size	karst_make_thread, . - karst_make_thread
+
+// What a handler of the kernel's returns to: its frame lies at the stack pointer.
+	.hidden	karst_return_from_signal
+	.globl	karst_return_from_signal
+	.type	karst_return_from_signal, @function
+	.balign	16
+	nop				// unwinders look one byte before
+karst_return_from_signal:
+	movl	$__NR_rt_sigreturn, %eax
+	syscall
+	hlt
+	.size	karst_return_from_signal, . - karst_return_from_signal
 
 	.section .note.GNU-stack, "", @progbits

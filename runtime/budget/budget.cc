@@ -1,5 +1,5 @@
 // The tick: looks at threads' cursors, sums up what events cost, and when that is too much takes samples and lets
-// Culler decide. What a tick does stands at the end (budget_task); all state is the maintenance thread's.
+// Culler decide. What a tick does stands at the end (budget_task); all state is the maintenance process's.
 #include "runtime/budget/budget.h"
 
 #include <sys/mman.h>
@@ -9,6 +9,7 @@
 #include "runtime/budget/budget_controller.h"
 #include "runtime/budget/budget_functions.h"
 #include "runtime/budget/budget_sample.h"
+#include "runtime/budget/cpu_times.h"
 #include "runtime/budget/event_cost.h"
 #include "runtime/budget/tables.h"
 #include "runtime/clock/clock.h"
@@ -42,7 +43,8 @@ struct Watch {
   std::uint64_t from;    // block_key() of the block that it wrote to the time before that; 0: none
   std::uint64_t at;      // the same of the last time
   std::uint64_t joined;
-  std::uint64_t cpu;   // its CPU time then, ns
+  std::uint64_t cpu;  // its CPU time then, ns
+  ThreadCpuTime cpu_time;
   std::uint64_t each;  // what an event was taken to cost
   Meter meter;
   bool cpu_known;
@@ -67,6 +69,7 @@ struct State {
   std::uint64_t ticks_per_us;  // 0: not known yet
   std::uint64_t began;
   std::uint64_t last;     // tick, ns
+  std::uint64_t summed;   // when the process's meter was told last, ns
   std::uint64_t cpu;      // the process's CPU time then, ns
   std::uint64_t cost;     // of all threads since then, ns
   std::uint64_t settled;  // TSC when code was last changed: older events tell nothing
@@ -87,10 +90,6 @@ struct State {
 constinit State g{};
 constinit Culler g_culler;
 constinit EventSample g_sample;
-
-std::uint64_t cpu_time() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
-/// Of a thread, by its kernel id; 0 when it is gone.
-std::uint64_t cpu_time_of(std::uint32_t tid) { return clock_ns(static_cast<int>(~tid << 3 | 6)); }
 
 /// A cost as though all of `elapsed` had been work: shares are of the CPU time that was used meanwhile, or of the 16th
 /// part of the time if that is more.
@@ -191,7 +190,8 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
   if (events == 0) {
     w.meter.add(elapsed, 0, g.allowed);
   } else {
-    const std::uint64_t cpu = cpu_time_of(t.tid);
+    const std::uint64_t cpu = w.cpu_time.read(t.tid);
+    // No CPU time, but events: it runs, and the kernel's last tick was before.
     const std::uint64_t used = w.cpu_known && cpu > w.cpu ? cpu - w.cpu : elapsed;
     const std::uint64_t worked = used < elapsed ? used : elapsed;
     w.each = cost_of_event_each(worked / events) + cost_of_fresh_memory();
@@ -223,19 +223,28 @@ void look_at_threads(std::uint64_t now) {
       continue;
     }
     g.watches[index].listed = false;
+    g.watches[index].cpu_time.close();
     g.listed[g.next] = g.listed[--g.listed_count];
   }
 }
 
-/// All threads' cost since the last tick, for the process's meter.
-void sum_up(std::uint64_t now) {
-  const std::uint64_t elapsed = now - g.last;
+/// Whether a sum may wait for a time that the kernel has not told yet.
+enum class Haste : std::uint8_t { kMayWait, kNow };
+
+/// All threads' cost since the last sum, for the process's meter.
+void sum_up(std::uint64_t now, Haste haste) {
+  const std::uint64_t elapsed = now - g.summed;
   // Asking takes the kernel some 50 ns a thread.
-  const std::uint64_t cpu = cpu_time();
-  const std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
+  const std::uint64_t cpu = process_cpu_time();
+  std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
+  if (used == 0 && g.cost != 0) {  // not told yet
+    if (haste == Haste::kMayWait && elapsed < kLatestCpuTime) return;
+    used = elapsed;
+  }
   g.process.add(elapsed, as_of_work(g.cost, elapsed, used), g.allowed);
   g.own.add(elapsed, g.own_cost, 0);
   g.cpu = cpu;
+  g.summed = now;
   g.cost = g.own_cost = 0;
 }
 
@@ -330,7 +339,7 @@ void settle() {
   const std::uint64_t patching = load(c.last_patch_ns);
   g.own_cost += patching < kMillisecond ? patching : kMillisecond;
   look_at_threads(now);
-  sum_up(now);
+  sum_up(now, Haste::kNow);
   g.last = now;
   for (std::uint32_t i = 0; i < g.listed_count; ++i) g.watches[g.listed[i]].meter.forget_rate();
   g.process.forget_rate();
@@ -376,17 +385,17 @@ void begin(const Moment& now) {
   g.pid = g_arena.header().pid;
   if (!g.usable) return;
   if (forked) {
-    // The fork may have come in the middle of anything that the parent's maintenance thread did.
+    // The fork may have come in the middle of anything that the parent's maintenance process did.
     sys::madvise(g.watches, kArenaThreads * sizeof(Watch), MADV_DONTNEED);
     if (g.started) g_culler.reset();
     g.started = false;
     g.budget = 0;
   }
   g.listed_count = g.known = g.next = g.reused = g.heaviest_count = 0;
-  g.began = g.last = now.ns;
+  g.began = g.last = g.summed = now.ns;
   g.settled = 0;
   g.settled_ns = now.ns;
-  g.cpu = cpu_time();
+  g.cpu = process_cpu_time();
   g.cost = 0;
   g.process = Meter{};
   g.process.start(g.budget);
@@ -517,7 +526,7 @@ std::uint64_t budget_task(const Moment& now) {
   if (now.ns < until_due) return until_due - now.ns;  // others wake the thread, too
   const std::uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   look_at_threads(now.ns);
-  sum_up(now.ns);
+  sum_up(now.ns, Haste::kMayWait);
   g.last = now.ns;
   const std::uint32_t recent = worst_recent();
   const std::uint32_t second = worst_second();

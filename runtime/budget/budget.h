@@ -1,6 +1,6 @@
 // What tracing costs the process now (ArenaControl::cost_ppm), and the budget that it may cost (budget_ppm).
 //
-// The maintenance thread looks at each thread's cursor every few milliseconds: that tells how many events it has had,
+// The maintenance process looks at each thread's cursor every few milliseconds: that tells how many events it has had,
 // and the hooks pay nothing for it. An event's cost is measured in this process, on this CPU, with the hooks that are
 // in force. When the cost is too much, the newest events of the threads that it falls on show which functions make
 // them, and Culler (budget/budget_controller.h) decides which of these go.
@@ -22,7 +22,7 @@ namespace karst::runtime {
 /// budget of the options into the control page.
 void prepare_budget(const Options& options);
 
-/// The maintenance thread's task.
+/// The maintenance process's task.
 std::uint64_t budget_task(const Moment& now);
 
 }  // namespace karst::runtime

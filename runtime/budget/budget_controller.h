@@ -16,7 +16,7 @@
 // back-off  how long a culled function stays out before its load is believed to be half of what it was; it comes
 //           back when that fits. If that was wrong it goes at once and stays out for twice as long.
 //
-// Threads: one, the maintenance thread. No memory but what create() takes.
+// Threads: one, the maintenance process. No memory but what create() takes.
 #pragma once
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Which functions some of a thread's newest events belong to, and how long their calls took: what the budget
 // (budget/budget.h) decides by. Hooks pay nothing for it; the events are there anyway.
 //
-// Threads: one, the maintenance thread.
+// Threads: one, the maintenance process.
 #pragma once
 #include <cstdint>
 

@@ -25,7 +25,7 @@ void measure_event_cost();
 /// Writes what a call costs with the hooks in force now into the arena's header, for readers of the trace.
 void publish_call_cost();
 
-/// In 1/kEventCostUnit ns; with those hooks that are in force now. The maintenance thread.
+/// In 1/kEventCostUnit ns; with those hooks that are in force now. The maintenance process.
 std::uint64_t cost_of_event();
 
 extern "C" {

@@ -9,7 +9,7 @@
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
-#include "runtime/system/own_thread.h"
+#include "runtime/system/own_process.h"
 #include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
@@ -29,7 +29,7 @@ constexpr std::uint32_t kCpuWords = 128;
 constexpr std::uint64_t kLongestAdaptedNs = 2'000;
 constexpr std::uint64_t kPeriodsPerPassing = 32;  // waiting for the line may take so small a part of the time
 
-OwnThread g_thread;
+OwnProcess g_process;
 std::uint32_t g_asleep;  // futex
 std::uint32_t g_end;
 std::uint64_t g_period;   // ticks; the shortest if it adapts
@@ -109,7 +109,6 @@ void sleep_until_woken() {
 }
 
 void tick() {
-  name_own_thread("karst-clock");
   Cpus cpus;
   cpus.pin_to_next();
   std::uint64_t& longest = g_arena.header().clock_longest_ticks;
@@ -153,7 +152,7 @@ bool make_thread() {
   store(g_end, 0U);
   store(g_asleep, 0U);
   store(karst_clock.ticks, tsc());
-  if (!g_thread.start(tick)) return false;
+  if (!g_process.start(tick, "karst-clock")) return false;
   store(karst_clock_on, 1U);
   g_arena.header().clock_period_ticks = g_period;
   g_arena.header().clock_longest_ticks = 0;
@@ -214,7 +213,7 @@ bool start_clock_thread(format::ClockChoice choice) {
 
 void renew_clock_thread() {
   if (load(karst_clock_on) == 0) return;
-  g_thread.forget();
+  g_process.forget();
   if (Cpus().count() >= 2 && make_thread()) return;
   // A hook that is under way still stamps by the line.
   store(karst_clock.ticks, tsc());
@@ -229,7 +228,7 @@ void end_clock_thread() {
   store(g_end, 1U);
   store(g_asleep, 0U);
   sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAKE_PRIVATE, 1);
-  g_thread.wait_until_gone();
+  g_process.wait_until_gone();
   store(karst_clock.ticks, tsc());
   store(karst_clock_on, 0U);
   choose_hooks();

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "runtime/maintenance/control.h"
 #include "runtime/process/session.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -121,6 +122,7 @@ __attribute__((visibility("hidden"))) void* karst_starts_program(const void* fir
   using namespace karst::runtime;
   const auto f = static_cast<Function>(which);
   if (g_reports) report(f, first, second);
+  if (f != kPosixSpawn && f != kPosixSpawnp) leave_for_exec();
   void* found = load(g_libc[f]);
   return found != nullptr ? found : find_libc(f);
 }

@@ -1,9 +1,8 @@
-// The maintenance thread's rounds: it applies what is wanted, runs the tasks that are due, and waits on the futex until
-// the next one is, or somebody knocks. It ends the process when it is the last thread of it.
+// The maintenance process's rounds: it applies what is wanted, runs the tasks that are due, and waits on the futex
+// until the next one is, or somebody knocks.
 #include "runtime/maintenance/control.h"
 
 #include <sched.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "arch/cpu.h"
@@ -12,6 +11,7 @@
 #include "runtime/recording/arena.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/own_process.h"
 #include "runtime/system/own_thread.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
@@ -28,12 +28,15 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 Task g_tasks[kMostTasks];
 std::uint32_t g_task_count;
 
-OwnThread g_thread;
+OwnProcess g_process;
+OwnThread g_thread;  // of do_in_thread()
+std::uint32_t g_thread_is_taken;
 WipedLock g_lock;  // of making and taking away
-bool g_wanted;     // there shall be a thread, but while it is away
+bool g_wanted;     // there shall be one, but while it is away
 std::uint32_t g_pid;
 std::uint32_t g_away;   // how many want it away
-std::uint32_t g_leave;  // the thread shall end
+std::uint32_t g_leave;  // it shall end
+bool g_left;            // for an exec, which may have failed
 bool g_in_child;        // its first round is to make code and switches equal
 
 std::uint32_t own_pid() { return static_cast<std::uint32_t>(sys::getpid()); }
@@ -42,66 +45,7 @@ Moment moment() { return {arch::time_stamp(), clock_ns(CLOCK_MONOTONIC_RAW)}; }
 
 void set_state(ControlThread state) { store(g_arena.control().thread, static_cast<std::uint32_t>(state)); }
 
-// ---- the process's last thread ------------------------------------------------------------------
-//
-// A process ends with its last thread. libc sees to that for threads that are libc's, by exit_group; who ends them by
-// bare system calls would leave us behind alone. The leader of a process whose other threads have gone is a zombie,
-// which has no executable any more. Without /proc nothing is seen.
-
-char g_leader[48];
-bool g_leader_is_seen;
-
-bool leader_is_there() {
-  char target[8];
-  return sys::call(SYS_readlinkat, -100, sys::word(g_leader), sys::word(target), sizeof target) > 0;
-}
-
-void watch_leader(std::uint32_t pid) {
-  char digits[10];
-  unsigned count = 0;
-  do digits[count++] = static_cast<char>('0' + pid % 10);
-  while ((pid /= 10) != 0);
-  char* end = g_leader;
-  for (const char* p = "/proc/self/task/"; *p != '\0'; ++p) *end++ = *p;
-  while (count != 0) *end++ = digits[--count];
-  copy(end, "/exe", sizeof "/exe");
-  g_leader_is_seen = leader_is_there();
-}
-
-/// The status that the process ends with is that of its last thread; without us that were the leader's.
-int status_of_leader() {
-  char path[sizeof g_leader];
-  copy(path, g_leader, sizeof path);
-  char* end = path + length(path) - (sizeof "/exe" - 1);
-  copy(end, "/stat", sizeof "/stat");
-  char text[1024];
-  long fd = sys::open(path, 0 /* O_RDONLY */);
-  constexpr long kTooMany = -24;
-  // Nobody of this process needs the first one any more; another process that shares them keeps it.
-  if (fd == kTooMany && sys::call(SYS_unshare, CLONE_FILES, 0, 0, 0, 0) == 0) {
-    sys::close(0);
-    fd = sys::open(path, 0);
-  }
-  if (fd < 0) return 0;
-  long size = sys::read(static_cast<int>(fd), text, sizeof text);
-  sys::close(static_cast<int>(fd));
-  while (size > 0 && (text[size - 1] < '0' || text[size - 1] > '9')) --size;
-  std::uint32_t status = 0;  // the last field, as waitpid() has it
-  std::uint32_t unit = 1;
-  for (; size > 0 && text[size - 1] >= '0' && text[size - 1] <= '9'; --size, unit *= 10)
-    status += static_cast<std::uint32_t>(text[size - 1] - '0') * unit;
-  return static_cast<int>(status >> 8 & 0xff);
-}
-
-bool is_last_thread() {
-  if (!g_leader_is_seen || leader_is_there()) return false;
-  // A directory's links: itself, its name, and one for each thread: the leader and ours.
-  struct stat status {};
-  return sys::call(SYS_newfstatat, -100, sys::word("/proc/self/task"), sys::word(&status), 0) == 0 &&
-         status.st_nlink <= (load(karst_clock_on) != 0 ? 5 : 4);
-}
-
-// ---- the thread ---------------------------------------------------------------------------------
+// ---- the process --------------------------------------------------------------------------------
 
 /// True if the time has come at which tracing ends; else `*wait` is how long that takes, if it is to come.
 bool time_is_up(ArenaControl& c, std::uint64_t& wait) {
@@ -167,7 +111,6 @@ class ClockNotes {
 };
 
 void work() {
-  name_own_thread("karst");
   ArenaControl& c = g_arena.control();
   if (g_in_child) {
     const Patching lock;
@@ -190,14 +133,14 @@ void work() {
     const std::uint64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
     if (now - looked < kNsPerSecond / 4 * 3) continue;
     looked = now;
-    if (is_last_thread()) sys::call(SYS_exit_group, status_of_leader());
+    if (!program_is_there()) return;
   }
 }
 
 void begin() {
   store(g_leave, 0U);
   set_state(ControlThread::kRunning);
-  if (!g_thread.start(work)) set_state(ControlThread::kNone);
+  if (!g_process.start(work, "karst-maint")) set_state(ControlThread::kNone);
 }
 
 /// In a vfork's child, and in a child by a bare fork, all that is here is its parent's.
@@ -212,7 +155,6 @@ void add_task(Task task) {
 void start_maintenance(bool control) {
   if (!control || !g_lock.create()) return;
   g_pid = own_pid();
-  watch_leader(g_pid);
   store(g_wanted, true);
   prepare_live_patch();
   begin();
@@ -220,18 +162,20 @@ void start_maintenance(bool control) {
 
 void renew_maintenance() {
   if (!load(g_wanted)) return;
+  g_process.forget();
   g_thread.forget();
+  g_thread_is_taken = 0;
   g_away = 0;
+  g_left = false;
   g_in_child = true;
   g_pid = own_pid();
-  watch_leader(g_pid);
   begin();
-  if (g_thread.running() || !was_forked_in_change()) return;
+  if (g_process.running() || !was_forked_in_change()) return;
   const Patching lock;
   mend_after_fork();
 }
 
-bool has_maintenance() { return is_ours() && g_thread.running(); }
+bool has_maintenance() { return is_ours() && g_process.running(); }
 
 void wake_maintenance() {
   if (!g_arena.exists()) return;
@@ -244,21 +188,66 @@ void nudge_maintenance() {
   if (has_maintenance()) sys::call(SYS_futex, sys::word(&g_arena.control().request), FUTEX_WAKE, 1);
 }
 
+bool do_in_thread(const ThreadWork& work) {
+  static ThreadWork s_work;
+  if (!is_ours() || load(g_away) != 0) return false;
+  // Who has taken it looks at what is pending once more when it has given it back.
+  if (!exchange_if(g_thread_is_taken, 0U, 1U)) return true;
+  g_thread.wait_until_gone();
+  s_work = work;
+  const bool started = g_thread.start([] {
+    const ThreadWork own = s_work;
+    do {
+      while (own.pending()) own.work();
+      store(g_thread_is_taken, 0U);
+    } while (own.pending() && exchange_if(g_thread_is_taken, 0U, 1U));
+  });
+  if (!started) store(g_thread_is_taken, 0U);
+  return started;
+}
+
+namespace {
+
+/// Under the lock.
+void take_away() {
+  if (!g_process.running()) return;
+  store(g_leave, 1U);
+  wake_maintenance();
+  g_process.wait_until_gone();
+  set_state(ControlThread::kStopped);
+}
+
+}  // namespace
+
 MaintenanceAway::MaintenanceAway() {
   if (!is_ours()) return;
   taken_ = true;
   const Locked lock(g_lock);
-  if (g_away++ != 0 || !g_thread.running()) return;
-  store(g_leave, 1U);
-  wake_maintenance();
+  if (g_away++ != 0) return;
+  take_away();
   g_thread.wait_until_gone();
-  set_state(ControlThread::kStopped);
 }
 
 MaintenanceAway::~MaintenanceAway() {
   if (!taken_ || !is_ours()) return;
   const Locked lock(g_lock);
   if (g_away != 0 && --g_away == 0) begin();
+}
+
+void leave_for_exec() {
+  if (!is_ours()) return;
+  const Locked lock(g_lock);
+  if (g_away != 0 || !g_process.running()) return;
+  take_away();
+  store(g_left, true);
+}
+
+void resume_maintenance() {
+  if (!load(g_left) || !is_ours()) return;
+  const Locked lock(g_lock);
+  if (!g_left) return;
+  store(g_left, false);
+  if (g_away == 0 && !g_process.running()) begin();
 }
 
 void end_maintenance() {

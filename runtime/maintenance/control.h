@@ -1,10 +1,10 @@
-// The maintenance thread, one in a traced process: it applies what is wanted in the control page (format/control.h),
-// and does what others of the runtime want done now and then outside of the program's own threads.
+// The maintenance process, one beside each traced process: it applies what is wanted in the control page
+// (format/control.h), and does what others of the runtime want done now and then outside of the program's own threads.
 //
-// It sleeps on the futex ArenaControl::request, so it costs nothing while nobody wants anything. It holds no lock of
-// the program's, has all signals blocked, and is unknown to libc (own_thread.h). Where the program asks the kernel for
-// something that a process with two threads cannot have, or that would be done to the calling thread alone (unshare,
-// setns, setuid and their like), it is taken away meanwhile (single_thread.cc).
+// It shares the program's memory and is none of its threads (own_process.h). It sleeps on the futex
+// ArenaControl::request, so it costs nothing while nobody wants anything. It holds no lock of the program's. Where the
+// program changes what its processes may do, or waits for children of any kind, it is taken away meanwhile
+// (taken_away.cc); likewise before the program executes another one, and at its end.
 #pragma once
 #include <cstdint>
 
@@ -17,34 +17,48 @@ struct Moment {
   std::uint64_t ns;     ///< CLOCK_MONOTONIC_RAW
 };
 
-/// What the maintenance thread calls: returns in how many nanoseconds it wants to be called again, kOnWake if only when
-/// somebody wakes the thread. It is called at every wake-up, whoever's that is, and soon after the thread has started:
-/// also in a forked child, where it runs for the first time with the parent's memory as it was at the fork. It may make
-/// system calls and take its time, but holds up requests meanwhile; see own_thread.h for what it may not do.
+/// What the maintenance process calls: returns in how many nanoseconds it wants to be called again, kOnWake if only
+/// when somebody wakes it. It is called at every wake-up, whoever's that is, and soon after the process has started:
+/// also for a forked child, where it runs for the first time with the parent's memory as it was at the fork. It may
+/// make system calls and take its time, but holds up requests meanwhile; see own_process.h for what it may not do.
 using Task = std::uint64_t (*)(const Moment& now);
 inline constexpr std::uint64_t kOnWake = ~std::uint64_t{0};
 
 /// At start, before start_maintenance(). At most 8.
 void add_task(Task task);
 
-/// When the arena is there: makes the thread, if `control` is on (KARST_OPTIONS control=0) and one can be had.
+/// When the arena is there: makes the process, if `control` is on (KARST_OPTIONS control=0) and one can be had.
 void start_maintenance(bool control);
 /// In a forked child that has got an arena: makes it again if its parent had one.
 void renew_maintenance();
 bool has_maintenance();
 
-/// Makes the thread go round now. Async-signal-safe, any thread: one atomic addition to `request` and a system call.
+/// Makes it go round now. Async-signal-safe, any thread: one atomic addition to `request` and a system call.
 /// Requesters therefore wait until `applied` has passed their own number, not until it is equal.
 void wake_maintenance();
-/// Lets the tasks be called soon, if nobody wakes the thread for more. Async-signal-safe, any thread: a system call. It
-/// may be lost, where the thread is about to sleep.
+/// Lets the tasks be called soon, if nobody wakes it for more. Async-signal-safe, any thread: a system call. It may be
+/// lost, where the process is about to sleep.
 void nudge_maintenance();
 
-/// No thread any more, for good: the program is about to give up what it may do (a seccomp filter is the calling
-/// thread's alone, and one thread without it would be a way around).
+/// Work that needs the program's descriptors and directory: done soon by a thread that ends when nothing is pending.
+/// False: none can be had now. The same functions each time. Async-signal-safe.
+struct ThreadWork {
+  bool (*pending)();
+  void (*work)();
+};
+bool do_in_thread(const ThreadWork& work);
+
+/// No maintenance any more, for good: the program is about to give up what it may do (a seccomp filter is the calling
+/// thread's alone, and a process without it would be a way around), or ends.
 void end_maintenance();
 
-/// Takes the thread away while this lives.
+/// The program executes another one, unless that fails: away, until a thread comes to resume_maintenance(). Not for a
+/// vfork's child. Async-signal-safe.
+void leave_for_exec();
+/// Any thread, now and then.
+void resume_maintenance();
+
+/// Takes it away while this lives.
 class MaintenanceAway {
  public:
   MaintenanceAway();

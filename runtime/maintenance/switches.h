@@ -12,7 +12,7 @@ void prepare_live_patch();
 
 /// Makes code and log equal to what is wanted (enabled, and kArenaFunctionOn and not kArenaFunctionCulled in each
 /// function's flags): who changes any of these calls it afterwards. Any thread outside of signal handlers, the
-/// maintenance thread's tasks among them; takes the lock of patching. kRefused: the system does not let the code be
+/// maintenance process's tasks among them; takes the lock of patching. kRefused: the system does not let the code be
 /// changed, and all is as it was.
 format::ControlOutcome apply_switches(format::SwitchReason reason);
 
@@ -20,7 +20,7 @@ format::ControlOutcome apply_switches(format::SwitchReason reason);
 bool has_stub(std::uint32_t function);
 /// There are such functions.
 bool have_stubs();
-/// One of them that can get its own code back: the program's. The maintenance thread, as all that follow.
+/// One of them that can get its own code back: the program's. The maintenance process, as all that follow.
 bool can_give_code_back(std::uint32_t function);
 /// Such functions that are off get it, as far as that can be while threads run. They are off for good then, as a jump
 /// cannot be put where a thread may stand. Takes the lock of patching.

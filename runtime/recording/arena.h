@@ -115,8 +115,8 @@ class Arena {
   /// The thread of this list takes no more blocks.
   void give_back_spare(std::uint64_t& spare);
   static void publish(format::BlockHeader& block);
-  /// The maintenance thread, when it is woken: makes the next blocks real before a hook has to. New memory costs a hook
-  /// a fourth of what it costs to fill it or more, all at once: that would be told as the program's.
+  /// The maintenance process, when it is woken: makes the next blocks real before a hook has to. New memory costs a
+  /// hook a fourth of what it costs to fill it or more, all at once: that would be told as the program's.
   void reserve_ahead();
   /// The calling thread's `thread` has gone on from its block `last` (a block_key, 0: it had none) to `block`: `last`
   /// becomes history, and the order of recycling goes on with `block`.

@@ -14,7 +14,7 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint32_t kAheadStep = 16;  // by the maintenance thread: whoever maps memory may wait for it
+constexpr std::uint32_t kAheadStep = 16;  // by the maintenance process: whoever maps memory may wait for it
 constexpr std::uint32_t kFirstStep = 8;   // most processes of a build or a script make a few calls
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;

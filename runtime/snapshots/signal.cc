@@ -42,27 +42,23 @@ void answer() {
         .text(")");
 }
 
-std::uint64_t answer_signals(const Moment&) {
-  const auto pid = static_cast<std::uint32_t>(sys::getpid());
-  const std::uint32_t came = load(g_came);
-  if (pid != g_pid) {  // a forked child: its parent's signals are not its own
-    g_pid = pid;
-    store(g_answered, came);
-  }
-  if (load(g_answered) == came) return kOnWake;
-  store(g_answered, came);
+bool is_pending() { return load(g_answered) != load(g_came); }
+
+void answer_pending() {
+  store(g_answered, load(g_came));
   answer();
-  return kOnWake;
 }
 
 void handle(int number, siginfo_t* info, void* context) {
   const int error = errno;
   if (own_arena()) {
+    const auto pid = static_cast<std::uint32_t>(sys::getpid());
+    if (pid != load(g_pid)) {  // a forked child: its parent's signals are not its own
+      store(g_answered, load(g_came));
+      store(g_pid, pid);
+    }
     __atomic_add_fetch(&g_came, 1, __ATOMIC_ACQ_REL);
-    if (has_maintenance())
-      wake_maintenance();
-    else
-      answer();
+    if (!do_in_thread({is_pending, answer_pending})) answer_pending();
   }
   errno = error;
   const struct sigaction own = g_own.actions[load(g_own.current) & 1];
@@ -103,7 +99,6 @@ void take_signal(const Options& options) {
     g_signal = 0;
     return;
   }
-  add_task(answer_signals);
 }
 
 int taken_signal() { return g_signal; }

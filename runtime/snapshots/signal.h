@@ -1,7 +1,7 @@
 // signal=USR2: a signal makes the process write a snapshot of itself, to numbered files.
 //
-// Our handler does nothing but wake the maintenance thread and call the program's own handler, if it has one: what the
-// program asks of libc for this signal (hooks/signals.cc) is kept here and told to it, and ours stays installed.
+// Our handler does nothing but make a thread for the snapshot and call the program's own handler, if it has one: what
+// the program asks of libc for this signal (hooks/signals.cc) is kept here and told to it, and ours stays installed.
 #pragma once
 #include <signal.h>
 
@@ -9,7 +9,7 @@
 
 namespace karst::runtime {
 
-/// At start, before the maintenance thread.
+/// At start.
 void take_signal(const Options& options);
 /// The signal that is ours, or 0.
 int taken_signal();

@@ -46,7 +46,7 @@ int give_name(format::ArenaThread& t, const char* name, std::uint32_t size) {
   return 0;
 }
 
-/// By the maintenance thread: this one may be a signal handler's, and hold any lock.
+/// By the maintenance process: this one may be a signal handler's, and hold any lock.
 int switch_all(bool on) {
   if (!has_maintenance()) return -EOPNOTSUPP;
   format::ArenaControl& c = g_arena.control();

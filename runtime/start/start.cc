@@ -332,6 +332,7 @@ __attribute__((section(".preinit_array"), used)) void (*const g_start)(int, char
 __attribute__((destructor)) void end() {
   // A forked child without an arena: there is nothing to note its end in.
   if (g_life != Life::kTracing || in_forked_child()) return;
+  end_maintenance();
   note_thread_names();
   store(g_arena.header().end_ticks, arch::time_stamp());
 }

@@ -3,6 +3,7 @@
 #include "runtime/system/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/own_process.h"
 #include "runtime/system/syscalls.h"
 
 #ifndef RWF_NOWAIT
@@ -28,7 +30,7 @@ bool g_there;
 struct stat g_stderr;
 std::uint64_t g_dropped;
 
-bool look_at_stderr(struct stat& status) { return sys::call(SYS_fstat, kStderr, sys::word(&status)) == 0; }
+bool look_at(int number, struct stat& status) { return sys::call(SYS_fstat, number, sys::word(&status)) == 0; }
 
 /// A write to a pipe without a reader, or beyond the limit on files' size, raises a signal in the calling thread, whose
 /// signals are blocked: it is taken back, unless the program had one waiting already.
@@ -51,15 +53,39 @@ class SignalTakenBack {
   bool programs_;
 };
 
+/// Descriptor 2 of the program, from a process of ours, which has none: opened anew for a line. Not so with sockets.
+class Borrowed {
+ public:
+  Borrowed() {
+    if (!is_own_process()) return;
+    char path[64];
+    number_ = programs_proc("fd/2", path, sizeof path)
+                  ? static_cast<int>(sys::open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC))
+                  : -1;
+    ours_ = true;
+  }
+  ~Borrowed() {
+    if (ours_ && number_ >= 0) sys::close(number_);
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_ = kStderr;
+  bool ours_ = false;
+};
+
 bool write_line(const char* line, std::uint32_t size) {
+  const Borrowed to;
   struct stat status {};
-  if (!look_at_stderr(status)) return false;
+  if (!look_at(to.number(), status)) return false;
   if (g_kept && (!g_there || status.st_dev != g_stderr.st_dev || status.st_ino != g_stderr.st_ino)) return false;
   const sys::SignalsBlocked guard;
   if (S_ISSOCK(status.st_mode))
-    return sys::call(SYS_sendto, kStderr, sys::word(line), size, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    return sys::call(SYS_sendto, to.number(), sys::word(line), size, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
   constexpr struct timespec kNoTime {};
-  pollfd ready{kStderr, POLLOUT, 0};
+  pollfd ready{to.number(), POLLOUT, 0};
   // Where the program may have no descriptors at all (RLIMIT_NOFILE of 0), nothing can be asked.
   const long asked = sys::call(SYS_ppoll, sys::word(&ready), 1, sys::word(&kNoTime), 0, 0);
   if (asked != -EINVAL && (asked != 1 || ready.revents != POLLOUT)) return false;
@@ -68,15 +94,15 @@ bool write_line(const char* line, std::uint32_t size) {
   long written = -EOPNOTSUPP;
   const iovec part{const_cast<char*>(line), size};
   // Between the question and the writing others may have filled the pipe.
-  if (S_ISFIFO(status.st_mode)) written = sys::call(SYS_pwritev2, kStderr, sys::word(&part), 1, -1, -1, RWF_NOWAIT);
-  if (written == -EOPNOTSUPP || written == -ENOSYS) written = sys::write(kStderr, line, size);
+  if (S_ISFIFO(status.st_mode)) written = sys::call(SYS_pwritev2, to.number(), sys::word(&part), 1, -1, -1, RWF_NOWAIT);
+  if (written == -EOPNOTSUPP || written == -ENOSYS) written = sys::write(to.number(), line, size);
   return written > 0;
 }
 
 }  // namespace
 
 void keep_stderr() {
-  g_there = look_at_stderr(g_stderr);
+  g_there = look_at(kStderr, g_stderr);
   g_kept = true;
 }
 

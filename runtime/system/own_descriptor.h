@@ -16,6 +16,9 @@ class OwnDescriptor {
   int number() const { return number_; }
   void close();
 
+  /// In a process that has copies of the program's descriptors: closes all but ours.
+  static void close_all_others();
+
  private:
   static std::uint64_t identity_of(int number);
   int number_ = -1;

@@ -1,5 +1,5 @@
 // Memory for copies of blocks that are kept (watching/watch_keep.h), shared by the moments that they belong to. The
-// maintenance thread's own; the copies lie in the arena, where anybody may read them.
+// maintenance process's own; the copies lie in the arena, where anybody may read them.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// The maintenance thread's task: takes the candidates of calls that have ended, finds the blocks of their time by the
+// The maintenance process's task: takes the candidates of calls that have ended, finds the blocks of their time by the
 // index, copies them, and looks once more when hooks have stored what they had in hand.
 #include "runtime/watching/watch_keep.h"
 
@@ -9,7 +9,7 @@
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
-#include "runtime/system/own_thread.h"
+#include "runtime/system/own_process.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/kept_blocks.h"
 #include "runtime/watching/watch.h"
@@ -297,9 +297,9 @@ bool renew_keeping() {
 std::uint64_t keep_moments(const Moment& now) {
   apply_watches();
   if (!is_watching()) return kOnWake;
-  static std::uint32_t s_polite;  // the maintenance thread that is; it may go and be made again
+  static std::uint32_t s_polite;  // the maintenance process that is; it may go and be made again
   if (const auto self = static_cast<std::uint32_t>(sys::gettid()); self != s_polite) {
-    make_own_thread_polite();
+    make_own_process_polite();
     s_polite = self;
   }
   if (take_pending())

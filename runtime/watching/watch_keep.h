@@ -1,4 +1,4 @@
-// Keeping the calls that were noted (watching/watch.h): the maintenance thread copies the blocks of all threads that
+// Keeping the calls that were noted (watching/watch.h): the maintenance process copies the blocks of all threads that
 // lie in a call's time, with its margin, out of the ring into memory of the arena that is not recycled, and lets go of
 // those of calls that longer ones have replaced.
 //
@@ -33,7 +33,7 @@ inline void note_block_begin(std::uint32_t block, std::uint32_t thread, std::uin
   __atomic_store_n(&begins[block].ticks, ticks, __ATOMIC_RELEASE);
 }
 
-/// A task of the maintenance thread.
+/// A task of the maintenance process.
 std::uint64_t keep_moments(const Moment& now);
 
 }  // namespace karst::runtime

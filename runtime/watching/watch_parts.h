@@ -2,7 +2,7 @@
 //
 // watch.cc       calls as they end: the thread's stack of open ones, and which of them are kept
 // take_over.cc   what requesters have entered becomes what hooks find
-// watch_keep.cc  the maintenance thread's part: copies of the blocks of what is kept
+// watch_keep.cc  the maintenance process's part: copies of the blocks of what is kept
 #pragma once
 #include <cstdint>
 

@@ -24,20 +24,27 @@ ON = 1
 def arenas(pid):
     """Descriptors' links of the arenas that the process has, its parent's not among them."""
     found = []
-    for fd in os.listdir(f"/proc/{pid}/fd"):
+    # By a thread that is there: the main one may have ended, and has no descriptors then.
+    for task in os.listdir(f"/proc/{pid}/task"):
         try:
-            if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("/memfd:karst-arena"):
-                found.append(f"/proc/{pid}/fd/{fd}")
+            for fd in os.listdir(f"/proc/{pid}/task/{task}/fd"):
+                if os.readlink(f"/proc/{pid}/task/{task}/fd/{fd}").startswith("/memfd:karst-arena"):
+                    found.append(f"/proc/{pid}/task/{task}/fd/{fd}")
         except FileNotFoundError:
             pass
+        if found:
+            break
     return found
 
 
 def has_ended(pid):
     """A process that nobody has waited for yet has no descriptors any more, and will have none."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rpartition(")")[2].split()[0] in "ZX"
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii", errors="replace") as stat:
+                if stat.read().rpartition(")")[2].split()[0] not in "ZX":
+                    return False
+        return True
     except (FileNotFoundError, ProcessLookupError):
         return True
 

@@ -1,5 +1,6 @@
-"""The maintenance thread is no hindrance to the program that it lives in."""
+"""The maintenance process is no hindrance to the program whose memory it shares."""
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,26 @@ def alone():
     return build("alone", "live/alone.c", "-O2", "-pthread", compiler="karst-gcc")
 
 
+def children_of(pid):
+    """(number, name, state) of each child, of whichever thread."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split():
+            stat = Path(f"/proc/{child}/stat").read_text()
+            found.append((int(child), stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2]))
+    return found
+
+
 class Thread(LiveTest):
+    def maintenance_of(self, pid):
+        end = time.monotonic() + TIMEOUT
+        while True:
+            found = [number for number, name, _ in children_of(pid) if name == "karst-maint"]
+            if len(found) == 1:
+                return found[0]
+            self.assertLess(time.monotonic(), end, children_of(pid))  # it begins beside the program
+            time.sleep(0.001)
+
     def same_as_plain(self, what, **more):
         plain = subprocess.run([alone(), what], capture_output=True, text=True, timeout=TIMEOUT, **more)
         child = self.start(alone(), what)
@@ -26,12 +46,83 @@ class Thread(LiveTest):
         plain, traced = self.same_as_plain("unshare")
         self.assertEqual(traced, plain)
 
-    def test_rights_that_are_given_up_are_given_up_by_all_threads(self):
+    def test_rights_that_are_given_up_are_given_up_by_it_too(self):
         if os.getuid() != 0:
             self.skipTest("needs root")
         plain, traced = self.same_as_plain("setuid")
-        self.assertEqual(set(traced.splitlines()), set(plain.splitlines()))
-        self.assertEqual(traced.count("Uid:"), 2, traced)
+        self.assertEqual(traced, plain)
+        child = self.start(alone(), "setuid-wait")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        status = Path(f"/proc/{self.maintenance_of(child.pid)}/status").read_text()
+        self.assertIn("Uid:\t65534\t65534\t65534\t65534\n", status)
+        self.finish(child)
+
+    def test_it_is_no_thread(self):
+        plain, traced = self.same_as_plain("count")
+        self.assertEqual(traced, plain)
+        self.assertIn("entries 1 status 1 stat 1", traced)
+
+    def test_it_is_no_child_to_wait_for(self):
+        plain, traced = self.same_as_plain("any-child")
+        self.assertEqual(traced, plain)
+
+    def test_it_holds_no_descriptor_of_the_programs(self):
+        child = self.start(alone(), "closes")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.assertEqual(child.stdout.read(), "")  # and not only when the program ends
+        self.assertIsNone(child.poll())
+        maintenance = self.maintenance_of(child.pid)
+        open_files = [os.readlink(f"/proc/{maintenance}/fd/{n}") for n in os.listdir(f"/proc/{maintenance}/fd")]
+        self.assertEqual([f for f in open_files if not f.startswith(("/memfd:karst", "/sys/fs/cgroup"))], [])
+        child.communicate(timeout=TIMEOUT)
+
+    def test_it_ends_with_the_program(self):
+        for end in (signal.SIGKILL, signal.SIGSEGV):
+            child = self.start(alone(), "wait")
+            self.assertEqual(child.stdout.readline(), "ready\n")
+            maintenance = self.maintenance_of(child.pid)
+            child.send_signal(end)
+            child.communicate(timeout=TIMEOUT)
+            until = time.monotonic() + TIMEOUT
+            while Path(f"/proc/{maintenance}/stat").exists():
+                state = Path(f"/proc/{maintenance}/stat").read_text().rsplit(") ", 1)[1][0]
+                if state in "ZX":  # where no process takes note of its end
+                    break
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.001)
+
+    def test_it_outlives_the_thread_that_made_it(self):
+        child = self.start(alone(), "main-gone")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.assertEqual(Control(child.pid).switch(False), DONE)
+        self.finish(child)
+
+    def test_a_program_that_executes_another_leaves_none_behind(self):
+        child = self.start(alone(), "exec")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.maintenance_of(child.pid)
+        self.assertEqual([state for _, _, state in children_of(child.pid) if state == "Z"], [])
+        self.assertEqual(Control(child.pid).switch(False), DONE)
+        self.finish(child)
+
+    def test_it_is_back_when_a_program_cannot_be_executed(self):
+        child = self.start(alone(), "exec-fails")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.assertEqual(Control(child.pid).switch(False), DONE)
+        self.finish(child)
+
+    def test_it_is_not_the_first_of_a_namespace(self):
+        if os.getuid() != 0:
+            self.skipTest("needs root")
+        plain, traced = self.same_as_plain("namespace")
+        self.assertEqual(traced, plain)
+        self.assertIn("unshare 0", traced)
+
+    def test_killed_by_somebody_it_is_missed_by_nobody(self):
+        child = self.start(alone(), "wait")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        os.kill(self.maintenance_of(child.pid), signal.SIGKILL)
+        self.assertEqual(self.finish(child, text="\x01"), "2\n")
 
     def test_exit_by_a_bare_system_call(self):
         plain, traced = self.same_as_plain("raw-exit")
@@ -69,12 +160,10 @@ class Thread(LiveTest):
         child = self.start(alone(), "wait")
         self.assertEqual(child.stdout.readline(), "ready\n")
         Control(child.pid).switch(False)
-        tasks = {Path(f"/proc/{child.pid}/task/{t}/comm").read_text().strip(): t
-                 for t in os.listdir(f"/proc/{child.pid}/task")}
-        self.assertIn("karst", tasks)
-        status = Path(f"/proc/{child.pid}/task/{tasks['karst']}/status").read_text()
+        status = Path(f"/proc/{self.maintenance_of(child.pid)}/status").read_text()
         blocked = int(status.split("SigBlk:")[1].split()[0], 16)
-        self.assertEqual(blocked | 1 << 8 | 1 << 18, 0xffffffffffffffff)  # but SIGKILL and SIGSTOP
+        # But SIGKILL, SIGSTOP, and the signal of the program's end.
+        self.assertEqual(blocked | 1 << 8 | 1 << 18 | 1 << 63, 0xffffffffffffffff)
         self.finish(child)
 
     def test_code_that_may_not_be_changed_stays_as_it_is(self):
@@ -110,13 +199,12 @@ class Thread(LiveTest):
         control = Control(child.pid)
         control.switch(False)
         log = self.directory / "calls"
-        tracer = subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=membarrier,mprotect", "-o", str(log), "-p",
-                                   str(child.pid)], stderr=subprocess.PIPE)
+        maintenance = self.maintenance_of(child.pid)
+        tracer = subprocess.Popen(["strace", "-qq", "-e", "trace=membarrier,mprotect", "-o", str(log), "-p",
+                                   str(maintenance)], stderr=subprocess.PIPE)
         self.addCleanup(self.end, tracer)
         end = time.monotonic() + TIMEOUT
-        while time.monotonic() < end and any(
-                "TracerPid:\t0" in Path(f"/proc/{child.pid}/task/{t}/status").read_text()
-                for t in os.listdir(f"/proc/{child.pid}/task")):
+        while time.monotonic() < end and "TracerPid:\t0" in Path(f"/proc/{maintenance}/status").read_text():
             if tracer.poll() is not None:
                 self.skipTest("strace cannot attach here")
             time.sleep(0.01)
@@ -134,7 +222,7 @@ class Thread(LiveTest):
         control, own = Control(child.pid), Control(pid)
         sites = control.patched_sites
         end = time.monotonic() + TIMEOUT
-        while own.thread != RUNNING and time.monotonic() < end:  # the child goes on while its thread begins
+        while own.thread != RUNNING and time.monotonic() < end:  # the child goes on while its own begins
             time.sleep(0.001)
         self.assertEqual(own.thread, RUNNING)
         self.assertEqual(own.switch(False), DONE)

@@ -375,7 +375,7 @@ TEST(Budget, more_functions_than_are_remembered) {
 TEST(Budget, a_hot_loop_goes_as_soon_as_its_credit_is_used_up) {
   Simulation s;
   s.add_thread(1, {leaf(1, 50e6), {2, 100, 1e6}});
-  // As the maintenance thread looks: after half a millisecond, then when the credit should be gone.
+  // As the maintenance process looks: after half a millisecond, then when the credit should be gone.
   std::uint64_t wait = kMillisecond / 2;
   const std::uint64_t begin = s.now;
   for (int i = 0; i < 5 && !s.culled.contains(1); ++i) {

@@ -1,15 +1,18 @@
-// What the kernel refuses to processes of several threads, does to the calling thread alone, or counts threads for:
-// each by its name. Prints what it saw, so that a traced run can be compared with one that is not.
+// What the kernel refuses to processes of several threads or of shared memory, does to the calling process alone, or
+// tells of threads, children and descriptors: each by its name. Prints what it saw, so that a traced run can be
+// compared with one that is not.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +43,58 @@ static void show_user(const char* status) {
   printf("%.*s\n", (int)strcspn(line + 1, "\n"), line + 1);
 }
 
+// A number behind `words` in a file of /proc/self, after `fields` more fields.
+static long number_in(const char* path, const char* words, int fields) {
+  char text[4096];
+  FILE* file = fopen(path, "r");
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  const char* at = words[1] == '\0' ? strrchr(text, words[0]) : strstr(text, words);
+  at += strlen(words);
+  for (; fields > 0; --fields) at = strchr(at + 1, ' ');
+  return strtol(at, NULL, 10);
+}
+
+static void count_threads(void) {
+  struct stat status;
+  stat("/proc/self/task", &status);
+  int entries = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  for (struct dirent* e = readdir(tasks); e != NULL; e = readdir(tasks)) entries += e->d_name[0] != '.';
+  closedir(tasks);
+  printf("links %d entries %d status %ld stat %ld\n", (int)status.st_nlink, entries,
+         number_in("/proc/self/status", "Threads:", 0), number_in("/proc/self/stat", ")", 17));
+}
+
+static void wait_for_all(void) {
+  if (fork() == 0) _exit(3);
+  int status = 0;
+  siginfo_t info;
+  while (waitpid(-1, &status, __WALL) > 0) printf("waitpid %d\n", status);
+  printf("waitpid: %s\n", strerror(errno));
+  if (fork() == 0) _exit(4);
+  while (wait4(0, &status, __WALL, NULL) > 0) printf("wait4 %d\n", status);
+  printf("wait4: %s\n", strerror(errno));
+  if (fork() == 0) _exit(5);
+  while (waitid(P_ALL, 0, &info, WEXITED | __WALL) == 0) printf("waitid %d\n", info.si_status);
+  printf("waitid: %s\n", strerror(errno));
+  if (waitpid(-1, &status, __WCLONE) < 0) printf("clones: %s\n", strerror(errno));
+  if (waitpid(-1, &status, 0) < 0) printf("none: %s\n", strerror(errno));
+}
+
+static int answer(void) {
+  char byte = 0;
+  printf("ready\n");
+  while (read(0, &byte, 1) == 1) printf("%d\n", step(byte));
+  return 0;
+}
+
+static void* answer_in_thread(void* unused) {
+  (void)unused;
+  usleep(50000);  // main has ended
+  exit(answer());
+}
+
 static void* late(void* unused) {
   (void)unused;
   usleep(50000);
@@ -63,6 +118,10 @@ int main(int argc, char** argv) {
     step(2);
     each_thread(show_user);
     return 0;
+  }
+  if (strcmp(what, "setuid-wait") == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) return 1;
+    return answer();
   }
   if (strcmp(what, "vfork") == 0) {  // a child that shares our memory drops its rights
     const pid_t child = vfork();
@@ -92,6 +151,46 @@ int main(int argc, char** argv) {
     pthread_create(&thread, NULL, late, NULL);
     pthread_exit(NULL);
   }
+  if (strcmp(what, "main-gone") == 0) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, answer_in_thread, NULL);
+    pthread_exit(NULL);
+  }
+  if (strcmp(what, "count") == 0) {
+    count_threads();
+    return 0;
+  }
+  if (strcmp(what, "any-child") == 0) {
+    wait_for_all();
+    return 0;
+  }
+  if (strcmp(what, "closes") == 0) {  // as daemons do: who reads from it learns that nothing comes any more
+    printf("ready\n");
+    for (int i = 1; i < 3; ++i) close(i);
+    char byte = 0;
+    return read(0, &byte, 1) < 0;
+  }
+  if (strcmp(what, "exec") == 0) {
+    execl("/proc/self/exe", argv[0], "wait", (char*)NULL);
+    return 1;
+  }
+  if (strcmp(what, "exec-fails") == 0) {
+    execl("/nothing/here", argv[0], (char*)NULL);
+    for (int i = 0; i < 10000; ++i) step(i);
+    return answer();
+  }
+  if (strcmp(what, "namespace") == 0) {  // the next child is the first of a namespace of process numbers
+    const long result = syscall(SYS_unshare, CLONE_NEWPID);
+    const int user = setresuid(0, 0, 0);
+    printf("unshare %ld setresuid %d\n", result, user);
+    for (int i = 0; i < 2; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(getpid() == 1 ? 1 : 2);
+      int status = 0;
+      printf("%d\n", child > 0 ? waitpid(child, &status, 0) == child ? status : -1 : -errno);
+    }
+    return 0;
+  }
   if (strcmp(what, "mdwe") == 0) {  // code may not be changed from now on
     printf("prctl %d\n", prctl(65 /* PR_SET_MDWE */, 1UL, 0UL, 0UL, 0UL));
     char byte = 0;
@@ -99,11 +198,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (strcmp(what, "wait") == 0 || strcmp(what, "calls") == 0) {
-    char byte = 0;
     for (int i = 0; i < (what[0] == 'c' ? 10000 : 0); ++i) step(i);
-    printf("ready\n");
-    while (read(0, &byte, 1) == 1) printf("%d\n", step(byte));
-    return 0;
+    return answer();
   }
   printf("nothing else\n");
   return 0;
