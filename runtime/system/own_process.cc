@@ -131,6 +131,12 @@ bool is_own_process() {
   return OwnProcess::at(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) != nullptr;
 }
 
+bool was_own_process(std::uint32_t pid) {
+  for (const OwnProcess* p = load(g_first); p != nullptr; p = p->next_)
+    if (load(p->last_pid_) == pid && !p->running()) return true;
+  return false;
+}
+
 std::uint32_t programs_pid() { return is_own_process() ? load(g_program) : static_cast<std::uint32_t>(sys::getpid()); }
 
 bool program_is_there() {

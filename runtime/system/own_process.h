@@ -44,6 +44,7 @@ class OwnProcess {
 
  private:
   friend bool is_own_process();
+  friend bool was_own_process(std::uint32_t pid);
   static void begin();
   static OwnProcess* at(std::uintptr_t stack);
   void reap(int options);
@@ -59,6 +60,9 @@ class OwnProcess {
 
 /// The calling thread is such a process.
 bool is_own_process();
+
+/// One of them that has been killed had this number: what it was in the middle of stays so.
+bool was_own_process(std::uint32_t pid);
 
 /// The process whose memory this is: also if an own process asks.
 std::uint32_t programs_pid();

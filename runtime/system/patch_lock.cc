@@ -1,9 +1,11 @@
 #include "runtime/system/patch_lock.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/own_process.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -29,8 +31,12 @@ void take() {
   KARST_ASSERT(load(g_word->owner) != own_tid());
   std::uint32_t& held = g_word->held;
   if (!exchange_if<std::uint32_t>(held, kFree, kHeld)) {
-    while (__atomic_exchange_n(&held, static_cast<std::uint32_t>(kWaitedFor), __ATOMIC_ACQUIRE) != kFree)
-      sys::call(SYS_futex, sys::word(&held), FUTEX_WAIT_PRIVATE, kWaitedFor, 0);
+    // An owner that was killed never gives it back. Code that it was changing goes round its sleds, and stays so.
+    const timespec patience{1, 0};
+    while (__atomic_exchange_n(&held, static_cast<std::uint32_t>(kWaitedFor), __ATOMIC_ACQUIRE) != kFree) {
+      sys::call(SYS_futex, sys::word(&held), FUTEX_WAIT_PRIVATE, kWaitedFor, sys::word(&patience));
+      if (was_own_process(load(g_word->owner))) break;
+    }
   }
   store(g_word->owner, own_tid());
 }

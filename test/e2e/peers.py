@@ -271,11 +271,11 @@ class Secure(TortureTest):
         copy.chmod(0o6755)
         environment = {"KARST_OPTIONS": "memory=1M,stats=1,colour=blue,session=karst-1-2:3",
                        "LD_LIBRARY_PATH": str(BIN.parent / "lib")}
-        self.assertIn("threads 2 arenas 1 snapshot 1", self.of(program, environment).stdout)
+        self.assertIn("threads 1 children 1 arenas 1 snapshot 1", self.of(program, environment).stdout)
         run = self.of(copy, environment)
         if not run.stdout.startswith("secure 1"):
             self.skipTest("the file system is mounted with nosuid")
-        self.assertEqual(run.stdout, "secure 1 threads 1 arenas 0 snapshot 0 options none\n")
+        self.assertEqual(run.stdout, "secure 1 threads 1 children 0 arenas 0 snapshot 0 options none\n")
         self.assertEqual(run.stderr, "")
 
     def of(self, program, environment, **more):
@@ -304,7 +304,7 @@ class Secure(TortureTest):
         run = self.of(copy, environment, **as_nobody)
         if not run.stdout.startswith("secure 1"):
             self.skipTest("the file system is mounted with nosuid")
-        self.assertEqual(run.stdout, "secure 1 threads 1 arenas 0 snapshot 0 options none\n")
+        self.assertEqual(run.stdout, "secure 1 threads 1 children 0 arenas 0 snapshot 0 options none\n")
 
     @needs_root
     def test_a_setuid_program_that_is_linked_with_the_runtime(self):
