@@ -113,7 +113,7 @@ int places(const Options& options) {
   patch::WantedNames wanted{&*globs, {}, {}};
   const Names names(path);
   if (!options.named.empty()) {
-    wanted.text = options.named.front();
+    wanted.texts = options.named;
     wanted.addresses = names.addresses(*globs);
   }
   const auto found = patch::find_in_file(

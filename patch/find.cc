@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "format/patch_table.h"
@@ -158,6 +159,59 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   return {};
 }
 
+/// The same for the same wishes, and different for others.
+std::string text_of(const WantedPlaces& wanted) {
+  symbols::AnswerWriter text;
+  text.number(wanted.functions ? 1 : 0);
+  text.number(wanted.options.min_instructions);
+  text.number(wanted.named != nullptr ? 1 : 0);
+  if (wanted.named != nullptr) {
+    text.number(wanted.named->texts.size());
+    for (const std::string& glob : wanted.named->texts) text.text(glob);
+    text.number(wanted.named->addresses.size());
+    for (const std::uint64_t address : wanted.named->addresses) text.number(address);
+  }
+  text.number(wanted.probes.size());
+  for (const ProbeChoice& probe : wanted.probes) text.text(probe.text);
+  for (const std::string& detour : wanted.detours) text.text(detour);
+  return {reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()};
+}
+
+/// What look() found. Hostile, as it comes from a process that read somebody's file, or from a cache.
+Result<ModulePlaces> decode(std::span<const std::byte> answer) {
+  const Error senseless{"its reader gave no answer that makes sense"};
+  symbols::AnswerReader in(answer);
+  if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
+  ModulePlaces found;
+  const auto table = in.bytes();
+  found.table.assign(table.begin(), table.end());
+  found.stack_switcher = in.text();
+  found.functions.resize(in.count(3 * sizeof(std::uint64_t)));
+  for (Outcome& f : found.functions) {
+    f.begin = in.number();
+    f.end = in.number();
+    if (!take_reason(in, f.left_out)) return senseless;
+  }
+  found.probes.resize(in.count(4 * sizeof(std::uint64_t)));
+  for (ProbeOutcome& p : found.probes) {
+    p.name = in.text();
+    p.address = in.number();
+    p.description = in.text();
+    if (!take_reason(in, p.left_out)) return senseless;
+  }
+  found.detours.resize(in.count(2 * sizeof(std::uint64_t)));
+  for (DetourOutcome& d : found.detours) {
+    d.name = in.text();
+    if (!take_reason(in, d.left_out)) return senseless;
+  }
+  for (auto* names : {&found.other_probes, &found.libraries, &found.near}) {
+    names->resize(in.count(sizeof(std::uint64_t)));
+    for (std::string& name : *names) name = in.text();
+  }
+  if (!in.is_whole()) return senseless;
+  return found;
+}
+
 }  // namespace
 
 bool ModulePlaces::has_all_detours() const {
@@ -178,7 +232,11 @@ std::array<std::uint64_t, kLeftOutCount> ModulePlaces::counts() const {
 }
 
 Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
-                                  const std::optional<symbols::Credentials>& as) {
+                                  const std::optional<symbols::Credentials>& as, const TableCache& cache) {
+  const auto key = [&] { return as ? TableCache::Key() : cache.key_of(descriptor, text_of(wanted)); };
+  const TableCache::Key before = key();
+  if (const auto kept = cache.find(before))
+    if (auto places = decode(*kept)) return places;
   symbols::SandboxOptions sandbox{.as = as};
   sandbox.most = format::kMostPatchTable;
   sandbox.keep = {descriptor};
@@ -212,36 +270,10 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
     }
   });
   if (!answer) return answer.error();
-  const Error senseless{"its reader gave no answer that makes sense"};
-  symbols::AnswerReader in(*answer);
-  if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
-  ModulePlaces found;
-  const auto table = in.bytes();
-  found.table.assign(table.begin(), table.end());
-  found.stack_switcher = in.text();
-  found.functions.resize(in.count(3 * sizeof(std::uint64_t)));
-  for (Outcome& f : found.functions) {
-    f.begin = in.number();
-    f.end = in.number();
-    if (!take_reason(in, f.left_out)) return senseless;
-  }
-  found.probes.resize(in.count(4 * sizeof(std::uint64_t)));
-  for (ProbeOutcome& p : found.probes) {
-    p.name = in.text();
-    p.address = in.number();
-    p.description = in.text();
-    if (!take_reason(in, p.left_out)) return senseless;
-  }
-  found.detours.resize(in.count(2 * sizeof(std::uint64_t)));
-  for (DetourOutcome& d : found.detours) {
-    d.name = in.text();
-    if (!take_reason(in, d.left_out)) return senseless;
-  }
-  for (auto* names : {&found.other_probes, &found.libraries, &found.near}) {
-    names->resize(in.count(sizeof(std::uint64_t)));
-    for (std::string& name : *names) name = in.text();
-  }
-  return found;
+  auto places = decode(*answer);
+  // Whoever wrote to the file meanwhile has changed its key.
+  if (places && key() == before) cache.save(before, *answer);
+  return places;
 }
 
 }  // namespace karst::patch

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "patch/places.h"
 #include "patch/sdt.h"
+#include "patch/table_cache.h"
 #include "symbols/credentials.h"
 #include "symbols/function_lists.h"
 #include "symbols/symbol_table.h"
@@ -27,7 +28,7 @@ struct Outcome {
 /// Functions that are wanted by their names; a name is as in symbols::GlobSet, or a linker's.
 struct WantedNames {
   const symbols::GlobSet* globs = nullptr;
-  std::string_view text;                 ///< one of the globs as it was written, to find names that are near
+  std::vector<std::string> texts;        ///< the globs as they were written; the first is to find names that are near
   std::vector<std::uint64_t> addresses;  ///< of functions that were found elsewhere, in a debug file
 };
 
@@ -75,8 +76,9 @@ struct ModulePlaces {
   std::array<std::uint64_t, kLeftOutCount> counts() const;
 };
 
-/// `descriptor`: the module's file, open for reading. Errors are phrases behind the file's name.
+/// `descriptor`: the module's file, open for reading. Errors are phrases behind the file's name. `cache`: where answers
+/// are kept. It is left alone for the module of another user's process (`as`), as that of symbols is.
 Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
-                                  const std::optional<symbols::Credentials>& as);
+                                  const std::optional<symbols::Credentials>& as, const TableCache& cache = {});
 
 }  // namespace karst::patch

@@ -75,7 +75,7 @@ std::vector<std::uint64_t> addresses_of(const ElfImage& image, const WantedNames
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  if (found.empty()) near = names_like(wanted.text, names);
+  if (found.empty()) near = names_like(wanted.texts.empty() ? std::string() : wanted.texts.front(), names);
   return found;
 }
 

@@ -85,11 +85,11 @@ Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, P
   patch::WantedPlaces places{parts.functions, {choice_.min_instructions}, nullptr, choice_.probes, {}};
   if (parts.detours) places.detours = choice_.detours;
   const NamedOfLibrary named = named_of(choice_.libraries, module.path);
-  if (!parts.functions || named.whole || named.globs.empty()) return patch::find_in_file(file, places, as);
+  if (!parts.functions || named.whole || named.globs.empty()) return patch::find_in_file(file, places, as, cache_);
   module.named = named.globs;
   auto globs = symbols::GlobSet::compile(named.globs);
   if (!globs) return globs.error();
-  patch::WantedNames wanted{&*globs, named.globs.front(), {}};
+  patch::WantedNames wanted{&*globs, named.globs, {}};
   // A separate debug file has names that a stripped library lacks.
   if (is_file_at(module.path, file)) {
     if (const auto table = resolve_.with(as).table(module.path, {}))
@@ -97,7 +97,7 @@ Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, P
   }
   places.options = {};
   places.named = &wanted;
-  return patch::find_in_file(file, places, as);
+  return patch::find_in_file(file, places, as, cache_);
 }
 
 Descriptor PlainPrograms::make(int file, const std::string& path, Parts parts, uid_t uid) {

@@ -76,6 +76,7 @@ class PlainPrograms {
 
   PlainChoice choice_;
   symbols::ResolveOptions resolve_;
+  patch::TableCache cache_ = patch::TableCache::of_user();
   std::map<FileKey, Descriptor> tables_;  // none: nothing can be patched
   std::vector<Module> modules_;
   std::set<std::string> loaded_;
