@@ -33,7 +33,7 @@ bool is_cold_name(std::string_view name) {
 
 std::span<const std::byte> ElfImage::bytes_at(std::uint64_t offset, std::uint64_t size) const {
   if (offset > bytes_.size() || size > bytes_.size() - offset) return {};
-  return std::span(bytes_).subspan(offset, size);
+  return bytes_.subspan(offset, size);
 }
 
 Result<ElfImage> ElfImage::read(int descriptor) {
@@ -41,10 +41,13 @@ Result<ElfImage> ElfImage::read(int descriptor) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return Error{"it is no regular file"};
   if (static_cast<std::uint64_t>(status.st_size) > kMostBytes) return Error{"it is larger than 1 GiB"};
-  image.bytes_.resize(static_cast<std::size_t>(status.st_size));
-  for (std::size_t done = 0; done < image.bytes_.size();) {
-    const ssize_t n =
-        pread(descriptor, image.bytes_.data() + done, image.bytes_.size() - done, static_cast<off_t>(done));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return Error{"it is no x86-64 program or library, or is damaged"};
+  image.memory_ = {static_cast<std::byte*>(pages::take(size)), GiveBack{size}};
+  if (image.memory_ == nullptr) return Error{"there is no memory for it"};
+  image.bytes_ = {image.memory_.get(), size};
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t n = pread(descriptor, image.memory_.get() + done, size - done, static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return Error{"it cannot be read"};
     done += static_cast<std::size_t>(n);

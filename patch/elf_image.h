@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,7 +83,13 @@ class ElfImage {
   template <typename Visit>
   void for_each_symbol(Visit visit) const;
 
-  std::vector<std::byte, pages::Allocator<std::byte>> bytes_;
+  struct GiveBack {
+    std::size_t size;
+    void operator()(std::byte* memory) const { pages::give_back(memory, size); }
+  };
+  // Not a vector, which would write zeros to all of it first.
+  std::unique_ptr<std::byte[], GiveBack> memory_{nullptr, GiveBack{0}};
+  std::span<const std::byte> bytes_;  // all of memory_
   std::vector<Elf64_Phdr> segments_;
   std::vector<Elf64_Shdr> sections_;
   std::vector<Range> code_;
