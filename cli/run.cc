@@ -208,6 +208,7 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.samples = &ran.samples;
   recording.untraced = ran.untraced;
+  recording.uncalled = !options.program.no_trace.empty() || !options.program.only.empty();  // say_unmatched_globs()
   collect::Standby standby([&] {
     recording.names = false;
     recording.on_kept = {};

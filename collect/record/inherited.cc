@@ -48,6 +48,7 @@ bool take_names(reader::Process& child, const reader::Process& ancestor, const R
   bool all_named = true;
   for (std::size_t i = 1; i < child.functions.size(); ++i) {
     reader::Function& f = child.functions[i];
+    if (f.id == 0) continue;
     const std::uint32_t from = ids.before(f.id);
     const reader::Function* same = from < ancestor.functions.size() ? &ancestor.functions[from] : nullptr;
     if (same != nullptr && same->id == from && same->address == f.address && same->module == f.module &&

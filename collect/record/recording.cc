@@ -171,6 +171,8 @@ class Recording::Impl {
  private:
   void write_tables(const Clock& clock);
   void write_history(reader::Process& p, Span& span);
+  void drop_uncalled();
+  void drop_uncalled(reader::Process& p, std::vector<bool>& wanted) const;
   void look_up(reader::Process& p);
   void add_sources();
 
@@ -235,10 +237,10 @@ void Recording::Impl::write_tables(const Clock& clock) {
   std::uint32_t moments = options_.moment.empty() ? 0 : 1;
   for (const reader::Process& p : processes_) {
     writer_.add_modules(p.index, p.modules);
-    writer_.add_functions(p.index, p.functions);
     writer_.add_threads(p.index, p.threads);
     for (reader::Moment& moment : recorded_[p.index].moments) moment.number = ++moments;
     writer_.add_moments(p.index, recorded_[p.index].moments);
+    summary_.has_moments = summary_.has_moments || !recorded_[p.index].moments.empty();
     writer_.add_mode(p);
     writer_.add_cost(p);
   }
@@ -263,7 +265,62 @@ void Recording::Impl::write_history(reader::Process& p, Span& span) {
   std::erase_if(switches, [this](const reader::Switch& s) { return s.begin_ticks > options_.to; });
   summary_.calls_are_about = summary_.calls_are_about || !switches.empty();
   writer_.add_switches(p.index, switches);
+  p.switches = std::move(switches);
   if (!p.moments.empty()) writer_.add_moments(p.index, p.moments);
+  summary_.has_moments = summary_.has_moments || !p.moments.empty();
+}
+
+// A program that was not built for tracing has ten times the functions that it calls, and each would want a name, a
+// line and what was inlined into it. Of what was patched there is in the trace what was called or something else tells
+// of.
+void Recording::Impl::drop_uncalled() {
+  if (options_.uncalled) return;
+  std::vector<std::vector<bool>> wanted = seen_;
+  // Forked children take their names from the process that they came from.
+  for (const reader::Process& child : processes_) {
+    if (!all_[child.index].ids || image_[child.index] == child.index) continue;
+    std::vector<bool>& of_image = wanted[image_[child.index]];
+    for (const reader::Function& f : child.functions)
+      if (const std::uint32_t id = f.id != 0 ? all_[child.index].ids->before(f.id) : 0; id < of_image.size())
+        of_image[id] = true;
+  }
+  for (reader::Process& p : processes_)
+    if (std::any_of(p.modules.begin(), p.modules.end(), [](const auto& m) { return m.patched; }) &&
+        recorded_[p.index].history.counts().empty())
+      drop_uncalled(p, wanted[p.index]);
+}
+
+void Recording::Impl::drop_uncalled(reader::Process& p, std::vector<bool>& wanted) const {
+  const auto want_functions_of = [&wanted](const std::vector<reader::Moment>& moments) {
+    for (const reader::Moment& moment : moments)
+      if (moment.function < wanted.size()) wanted[moment.function] = true;
+  };
+  want_functions_of(p.moments);
+  want_functions_of(recorded_[p.index].moments);
+  // Each switch is looked at once, however many functions it says that it is of.
+  std::vector<std::int64_t> begins(wanted.size() + 1);
+  for (const reader::Switch& s : p.switches) {
+    if (s.first == 0 || s.first >= wanted.size()) continue;
+    ++begins[s.first];
+    --begins[std::min<std::uint64_t>(std::uint64_t{s.first} + s.count, wanted.size())];
+  }
+  std::int64_t open = 0;
+  for (std::size_t id = 0; id < wanted.size(); ++id)
+    if ((open += begins[id]) != 0) wanted[id] = true;
+  // A tail call's exit has an id of its own, which means nothing without its function's.
+  std::vector<std::uint64_t> tail_exits;
+  for (const reader::Function& f : p.functions)
+    if (f.tail_exit && f.id < wanted.size() && wanted[f.id]) tail_exits.push_back(f.address);
+  std::sort(tail_exits.begin(), tail_exits.end());
+  const auto has_tail_exit = [&](std::uint64_t at) {
+    return std::binary_search(tail_exits.begin(), tail_exits.end(), at);
+  };
+  for (reader::Function& f : p.functions) {
+    const bool is_plain = f.module < p.modules.size() && p.modules[f.module].patched;
+    const bool tells = f.note || f.filtered || f.culled || f.always || !f.values.empty();
+    if (!is_plain || tells || (f.id < wanted.size() && wanted[f.id]) || has_tail_exit(f.address)) continue;
+    f = {};
+  }
 }
 
 void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
@@ -279,6 +336,8 @@ void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   write_tables(clock);
   Span span;
   for (reader::Process& p : processes_) write_history(p, span);
+  drop_uncalled();
+  for (const reader::Process& p : processes_) writer_.add_functions(p.index, p.functions);
   summary_.span_ns = clock.to_ns(span.length());
   summary_.tracing_ns = clock.to_ns(tracing_ticks_);
   if (!options_.untraced.empty()) writer_.add_untraced(options_.untraced);

@@ -44,6 +44,7 @@ struct RecordingOptions {
   std::filesystem::path program{};                  ///< where the executable is now; empty: where it was
   bool clock_is_ours = true;        ///< the processes' clock is the one that we read: its rate is what the kernel says
   bool names = true;                ///< look up names and sources; else the trace is a raw one
+  bool uncalled = false;            ///< keep all functions of programs that were patched, also those never called
   std::function<void()> on_kept{};  ///< called when all events are safe; may be empty
 };
 
@@ -57,6 +58,7 @@ struct RecordingSummary {
   std::uint64_t events = 0;       ///< kept
   std::uint64_t overwritten = 0;  ///< events recycled because memory was full
   std::uint64_t lost = 0;         ///< events that no block could be had for
+  bool has_moments = false;       ///< kept ones are in the trace
   std::uint64_t tracing_ns = 0;   ///< what tracing cost, as far as the processes know; also of overwritten calls
   std::uint64_t span_ns = 0;      ///< from the first kept event to the last
   std::vector<reader::Problem> problems;

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -150,6 +151,50 @@ class Stock(TortureTest):
         info = subprocess.run([KARST, "info", "--width", "200", run.trace.path], capture_output=True, text=True, check=True,
                               timeout=TIMEOUT)
         self.assertIn(words, info.stdout)
+
+    def test_a_second_start_takes_the_table_that_was_kept(self):
+        """The same calls by a kept table, by one that is damaged, and where nothing may be kept."""
+        program = shutil.copy("/bin/true", self.directory / "program")
+        command = (program, "--version")
+
+        def calls(cache):
+            run = self.run_traced(*command, options=WHOLE, env={"XDG_CACHE_HOME": str(cache)})
+            self.assertRegex(run.err, r"program: \d+ of \d+ functions patched")
+            return re.search(r"program: [^\n]*", run.err).group(), shown(run.trace.tree("--marks"))
+
+        expected = calls("/proc/nowhere")
+        cache = self.directory / "cache"
+        kept = cache / "karst" / "patches"
+        time.sleep(3.2)  # a file that changed just now is not kept
+        self.assertEqual(calls(cache), expected)
+        files = list(kept.iterdir())
+        self.assertEqual((len(files), kept.stat().st_mode & 0o777, files[0].stat().st_mode & 0o777), (1, 0o700, 0o600))
+        self.assertEqual(calls(cache), expected)
+        bytes_of_it = files[0].read_bytes()
+        for damaged in (b"", bytes_of_it[:-1], bytes_of_it[:-1] + bytes([bytes_of_it[-1] ^ 1])):
+            files[0].write_bytes(damaged)
+            self.assertEqual(calls(cache), expected)
+            self.assertEqual(files[0].read_bytes(), bytes_of_it, "it was found anew")
+        # Another program under the same name, with the same time of change: the old one's table is not for it.
+        other = shutil.copy("/bin/echo", self.directory / "other")
+        os.utime(other, ns=(program.stat().st_atime_ns, program.stat().st_mtime_ns))
+        os.replace(other, program)
+        self.assertNotEqual(calls(cache), expected)
+        self.assertEqual(calls(cache), calls("/proc/nowhere"))
+
+    def test_functions_that_were_never_called_have_no_names(self):
+        """But those that a filter names are there, and so are all where globs are looked for."""
+        run = self.run_traced("/bin/true", options=WHOLE)
+        patched = int(re.search(r"true: (\d+) of \d+ functions patched", run.err).group(1))
+        here = sum(m["functions"] for m in run.trace.processes[0]["modules"] if m["path"].endswith("/true"))
+        self.assertLess(here, patched)
+        self.assertGreater(here, 0)
+        globs = self.directory / "globs"
+        globs.write_text("main_of_nobody\n")
+        run = self.run_traced("/bin/true", options=(*WHOLE, "--no-trace", str(globs)))
+        here = sum(m["functions"] for m in run.trace.processes[0]["modules"] if m["path"].endswith("/true"))
+        self.assertEqual(here, patched)
+        self.assertIn("no function matches the glob 'main_of_nobody'", run.err)
 
     def test_a_compiler_computes_the_same(self):
         """gcc's cc1 has no symbols for most of its functions, and calls by its table of addresses."""
