@@ -276,7 +276,15 @@ bool has_few_calls(const collect::RecordingSummary& summary, double cpu_ns) {
 /// Of a program that cannot be traced.
 constexpr std::uint32_t kSamplesPerSecond = 1000;
 
+/// When this process began, by what it has done since: it waited for nothing.
+collect::RunTimes::Clock::time_point begin_of_karst() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return collect::RunTimes::Clock::now() - std::chrono::seconds(used.tv_sec) - std::chrono::nanoseconds(used.tv_nsec);
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& command) {
+  const auto began = begin_of_karst();
   if (command.empty()) return usage_error("which program shall be run?", "run");
   if (options.memory && !is_size(*options.memory))
     return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
@@ -433,8 +441,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
                                 : launch.program.is_static ? "it is statically linked"
                                                            : "it has no function that can be traced";
   fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
-                               ran->samples.samples.size(), why_alone,
-                               notes_alone ? summary->notes : 0))});  // no failure: it wraps the line as well
+                               ran->samples.samples.size(), why_alone, notes_alone ? summary->notes : 0,
+                               time_taken(began, ran->times)))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});

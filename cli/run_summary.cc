@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -54,12 +55,28 @@ double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
   return cpu_ns > 0 ? std::min(1.0, static_cast<double>(s.tracing_ns) / cpu_ns) : -1;
 }
 
+std::string time_taken(collect::RunTimes::Clock::time_point began, const collect::RunTimes& times) {
+  const auto seconds = [](collect::RunTimes::Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  const double before = seconds(times.started - began + times.program);
+  const double others = seconds(times.others);
+  const double after = seconds(collect::RunTimes::Clock::now() - times.ended);
+  const std::string meanwhile =
+      times.other_programs == 0
+          ? std::string()
+          : fmt::format(", {:.2f} s as {} more {} began", others, count_text(times.other_programs),
+                        times.other_programs == 1 ? "program" : "programs");
+  return fmt::format("karst took {:.2f} s: {:.2f} s before the program began{}, {:.2f} s after it ended",
+                     before + others + after, before, meanwhile, after);
+}
+
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
                          double overhead, bool noted_values, std::size_t samples, const char* why_alone,
-                         std::uint64_t notes) {
+                         std::uint64_t notes, const std::string& took) {
   if (why_alone != nullptr && s.calls == 0)
-    return fmt::format("{}: {}, {} of CPU time and no calls, as {}{}; next: karst samples {}", file,
-                       plural(s.processes, "process", "es"), plural(samples, "sample"), why_alone,
+    return fmt::format("{}: {}, {} of CPU time and no calls, as {}; {}{}; next: karst samples {}", file,
+                       plural(s.processes, "process", "es"), plural(samples, "sample"), why_alone, took,
                        killed_words(wait_status), file);
   std::string line = fmt::format("{}: {}, {}, {}{} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), s.calls_are_about ? "about " : "",
@@ -71,11 +88,11 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
   if (samples != 0) line += ", " + plural(samples, "sample");
   if (notes != 0) line += ", " + plural(notes, "note");
-  line += moments_words(file);
+  if (s.has_moments) line += moments_words(file);
   if (overhead >= 0 && s.calls != 0)
     line += fmt::format("; tracing cost about {:.1f}% of its CPU time{}", 100 * overhead,
                         noted_values ? ", and what noting values took" : "");
-  line += killed_words(wait_status);
+  line += "; " + took + killed_words(wait_status);
   return line + fmt::format("; next: karst {} {}", s.calls != 0 ? "slow" : samples != 0 ? "samples" : "info", file);
 }
 

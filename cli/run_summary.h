@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/program_options.h"
+#include "collect/launch/launch.h"
 #include "collect/record/recording.h"
 
 namespace karst::cli {
@@ -12,11 +13,14 @@ namespace karst::cli {
 /// The share of the program's CPU time that tracing was, from 0 to 1; less than 0: that is not known.
 double overhead_of(const collect::RecordingSummary& s, double cpu_ns);
 
+/// `karst took 0.21 s: 0.15 s before the program began, 0.06 s after it ended`. `began`: when karst did.
+std::string time_taken(collect::RunTimes::Clock::time_point began, const collect::RunTimes& times);
+
 /// `file: 1 process, ..., 34 calls kept over 45.12 ms; next: karst slow file`. `why_alone`: why no calls were recorded;
-/// null: they were. `overhead`: less than 0 is not known.
+/// null: they were. `overhead`: less than 0 is not known. `took`: as of time_taken().
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
                          double overhead, bool noted_values, std::size_t samples, const char* why_alone,
-                         std::uint64_t notes);
+                         std::uint64_t notes, const std::string& took);
 
 /// Where names chose functions of unmodified code: how many are traced. The line about what was patched counts all.
 void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collect::LaunchResult& run);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -157,6 +158,7 @@ class Launcher {
                      sampled.error().message};
       }
     }
+    result_.times.started = RunTimes::Clock::now();
     static_cast<void>(!write(go_out.get(), "", 1));
     Failure failed;
     if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
@@ -186,6 +188,7 @@ class Launcher {
       take_signals();
       if (!running_ && !others_left()) break;
     }
+    result_.times.ended = RunTimes::Clock::now();
     take_reports();
     take_hits();
     if (armed_ && trigger_problem_.empty())
@@ -271,7 +274,11 @@ class Launcher {
       give_answer(std::move(arrival), *states_, process);
       return;
     }
-    if (arrival.kind == format::HelloKind::kPatches) return plain_.answer(std::move(arrival));
+    const RunTimes::Clock::time_point now = RunTimes::Clock::now();
+    if (arrival.kind == format::HelloKind::kPatches) {
+      waiting_.try_emplace(arrival.pid, now);
+      return plain_.answer(std::move(arrival));
+    }
     if (arrival.kind == format::HelloKind::kFinds) return processes_.find_functions(std::move(arrival));
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
@@ -289,9 +296,25 @@ class Launcher {
       arm([this, pid] { return triggers_.arm(pid); });
     }
     if (options_.on_arena && traced && arrival.arena) options_.on_arena(pid, arrival.arena.get());
+    const bool starts = arrival.kind == format::HelloKind::kStart;
     processes_.arrive(std::move(arrival));
+    if (starts) note_start(pid, now);
     if (!options_.triggers.empty() && forked && traced)
       arm([this, pid, ticks] { return triggers_.forked(pid, processes_.parent_of(pid), ticks); });
+  }
+
+  /// The process has what it waited for, at least since `now`.
+  void note_start(pid_t pid, RunTimes::Clock::time_point now) {
+    RunTimes& times = result_.times;
+    const auto asked = waiting_.extract(pid);
+    const auto waited = RunTimes::Clock::now() - (asked.empty() ? now : asked.mapped());
+    if (pid == program_ && !begun_) {
+      begun_ = true;
+      times.program = waited;
+    } else {
+      times.others += waited;
+      ++times.other_programs;
+    }
   }
 
   template <typename How>
@@ -416,6 +439,8 @@ class Launcher {
   std::string trigger_problem_;
   bool armed_ = false;
   pid_t program_ = -1;
+  std::map<pid_t, RunTimes::Clock::time_point> waiting_;  // since then, for tables
+  bool begun_ = false;
   bool running_ = true;
   bool stop_ = false;
   bool told_ = false;

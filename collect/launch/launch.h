@@ -1,5 +1,6 @@
 // Runs a program under a session and waits for it and for the traced processes that it leaves behind.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,6 +49,16 @@ struct LaunchOptions {
   symbols::ResolveOptions resolve;              ///< how to find their names, when the choice needs them
 };
 
+/// How long Karst kept the run waiting, and when; moments and times are of the steady clock.
+struct RunTimes {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point started{};  ///< the program was executed
+  Clock::duration program{};    ///< it waited for its tables, and for what is chosen and patched in it
+  Clock::duration others{};     ///< the same, of programs that were executed later
+  std::uint64_t other_programs = 0;
+  Clock::time_point ended{};  ///< nothing of the run was left
+};
+
 struct LaunchResult {
   std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
   double cpu_ns = 0;             ///< CPU time that it has had, with what it started and waited for
@@ -66,6 +77,7 @@ struct LaunchResult {
   std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds
   std::set<std::string> loaded;                    ///< libraries without sleds (PlainPrograms::loaded())
   std::set<std::string> built_libraries;           ///< those that were built for tracing
+  RunTimes times;
   std::vector<reader::Problem> problems;
 };
 

@@ -50,7 +50,9 @@ class Passing(RunTest):
 
     def test_the_line_leads_on(self):
         run = self.run_traced(guest(), "calls", 41)
-        self.assertRegex(run.err, r"; tracing cost about \d+\.\d% of its CPU time; next: karst slow .*trace.karst$")
+        self.assertRegex(run.err, r"; tracing cost about \d+\.\d% of its CPU time; karst took \d+\.\d\d s: "
+                                  r"\d+\.\d\d s before the program began, \d+\.\d\d s after it ended; "
+                                  r"next: karst slow .*trace.karst$")
         run = self.run_traced(guest(), "signal", int(signal.SIGTERM), status=128 + signal.SIGTERM)
         self.assertIn("; the program was killed by SIGTERM; next: ", run.err)
         run = self.run_traced(guest(), "calls", 41, options=["--slowest", ".:1"])
