@@ -22,7 +22,11 @@ namespace karst::runtime {
 
 using namespace format;
 
-PlainModule g_plain[kMostPatchedModules];
+namespace {
+// Raw memory: values that a module begins with would lie in the library's file, in pages that each process copies.
+alignas(PlainModule) unsigned char g_plain_memory[kMostPatchedModules * sizeof(PlainModule)];
+}  // namespace
+PlainModule* const g_plain = reinterpret_cast<PlainModule*>(g_plain_memory);
 std::uint32_t g_plain_count;
 
 namespace {

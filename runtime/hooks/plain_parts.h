@@ -12,7 +12,8 @@ struct PlainModule {
   bool is_here = false;
   bool has_gone = false;  // and that was not told yet
 };
-extern PlainModule g_plain[format::kMostPatchedModules];
+/// Each is assigned before it is used.
+extern PlainModule* const g_plain;
 extern std::uint32_t g_plain_count;
 
 inline constexpr char kNoMemory[] = "there is no memory for its stubs near its code";

@@ -151,9 +151,11 @@ const char* Arena::create(const Options& options) {
   switches_offset_ = switches_offset;
   own_size_ = layout.modules_offset;
   capacity_ = layout.block_capacity;
+  text_real_ = 0;
   advise_mapping();
 
-  bool enough = reserve(0, kBlockSize) && reserve(layout.control_offset, sizeof(ArenaControl));
+  static_assert(kBlockSize >= sizeof(ArenaHeader));
+  bool enough = reserve(0, layout.control_offset + sizeof(ArenaControl));  // one lies behind the other
   if (enough) {
     copy(reinterpret_cast<void*>(base_), &layout, sizeof layout);
     control() = first_control(options.off ? 0 : 1, 1, switches_offset);
@@ -237,6 +239,7 @@ const char* Arena::create_in_child() {
   base_ = static_cast<std::uintptr_t>(mapped);
   blocks_ = base_ + h.blocks_offset;
   capacity_ = h.block_capacity;
+  text_real_ = 0;
   karst_functions = functions();
   advise_mapping();
   advise_dump(0, sizeof h);
@@ -374,7 +377,12 @@ std::uint32_t Arena::take_text(std::uint32_t size) {
     if (size == 0 || size > kArenaTextSize - offset) return 0;
   } while (!exchange_if(text_bottom_, offset, offset + size));
   raise(header().text_used, offset + size);
-  return reserve(layout_.text_offset + offset, size) ? offset : 0;
+  // Texts are short: most lie in a page that is real already. All before `real` is.
+  const std::uint32_t real = load(text_real_);
+  if (offset + size <= real) return offset;
+  if (!reserve(layout_.text_offset + real, offset + size - real)) return 0;
+  raise(text_real_, static_cast<std::uint32_t>(align_up(offset + size, kBlockSize)));
+  return offset;
 }
 
 std::uint32_t Arena::claim_thread() {

@@ -198,6 +198,7 @@ class Arena {
   bool stands_in_ = false;  ///< empty memory is where the parent's arena was
   bool mapping_is_free_ = false;
   std::uint32_t text_bottom_ = 1;  ///< offset 0 means "no text"
+  std::uint32_t text_real_ = 0;    ///< bytes of text that memory was made for
   OwnDescriptor descriptor_;
 };
 
