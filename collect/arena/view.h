@@ -54,6 +54,7 @@ class ArenaView {
   const std::optional<symbols::Credentials>& owner() const { return owner_; }
   /// Of the process, as it knows itself.
   std::uint32_t pid() const { return layout_.pid; }
+  std::uint32_t parent_pid() const { return layout_.parent_pid; }
 
   /// The process with its modules, functions (without names) and threads, as the arena has them now.
   reader::Process process() const;

@@ -142,7 +142,7 @@ void Processes::begin(Arrival arrival) {
     return;
   }
   // Whose arena it is says its header; that must be who the kernel says that the message is from.
-  const std::uint32_t claimed = view->process_without_functions().pid;
+  const std::uint32_t claimed = view->pid();
   const std::uint32_t really = own_number(arrival.pid);
   if (claimed != arrival.own_pid || (really != 0 && claimed != really)) {
     problems_.push_back({"process " + std::to_string(arrival.pid) + " sent the trace memory of another process", 1});
@@ -155,22 +155,15 @@ void Processes::begin(Arrival arrival) {
   const bool gone = !pidfd && errno == ESRCH;
   const bool unwatched = !gone && descriptors_are_short(pidfd.get());
   if (unwatched) pidfd = Descriptor();
-  const reader::Process facts = view->process_without_functions();
+  const std::uint32_t own_pid = view->pid();
+  const std::uint64_t start_ticks = view->start().ticks;
   std::int64_t parent = -1;
   for (std::size_t i = watched_.size(); !forked && i-- != 0 && parent < 0;)
-    if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == facts.parent_pid)
+    if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == view->parent_pid())
       parent = static_cast<std::int64_t>(i);
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
-  watched_.push_back({arrival.pid,
-                      std::move(pidfd),
-                      facts.pid,
-                      facts.start_ticks,
-                      std::move(process),
-                      {},
-                      true,
-                      false,
-                      false,
-                      unwatched});
+  watched_.push_back(
+      {arrival.pid, std::move(pidfd), own_pid, start_ticks, std::move(process), {}, true, false, false, unwatched});
   arrival.reply();
   if (forked) inherit(watched_.back(), arrival.origin);
   if (gone) end(watched_.back());
