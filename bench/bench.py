@@ -24,6 +24,7 @@ import memory  # noqa: E402
 import moments  # noqa: E402
 import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
+import start  # noqa: E402
 import startup  # noqa: E402
 import sizes  # noqa: E402
 import states  # noqa: E402
@@ -38,8 +39,8 @@ import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
-            "corrected", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "wrappers",
-            "sizes", "viewer")
+            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers",
+            "wrappers", "sizes", "viewer")
 
 
 def parse_arguments():
@@ -110,6 +111,7 @@ def main():
         "system": lambda: system.bench_system(rounds, options.quick, scratch, notes),
         "sampling": lambda: sampling.bench_sampling(rounds, options.quick, scratch, notes),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
+        "start": lambda: start.bench_start(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
         "moments": lambda: moments.bench_moments(rounds, scratch, notes),
