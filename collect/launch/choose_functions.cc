@@ -117,13 +117,27 @@ void FunctionChooser::turn_off(ArenaWriter& writer, const reader::Function& func
 }
 
 namespace {
+/// Behind the last of `count` functions from `first` on that are in the arena's table.
+std::uint32_t end_of(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+  const std::uint32_t known = arena.function_count();
+  return first == 0 || first > known ? 0 : first + std::min(count, known - first + 1);
+}
+
 /// The process with `count` of its functions from `first` on; those that are outside of the arena's table are none.
 reader::Process part_of(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
-  const std::uint32_t known = arena.function_count();
   reader::Process process = arena.process();
-  const std::uint32_t end = first == 0 || first > known ? 0 : first + std::min(count, known - first + 1);
+  const std::uint32_t end = end_of(arena, first, count);
   std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
   return process;
+}
+
+/// As many as part_of() has, without those that are tail calls' exits.
+std::uint64_t functions_in(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+  const std::vector<std::uint32_t> flags = arena.all_function_flags();
+  const std::size_t end = std::min<std::size_t>(end_of(arena, first, count), flags.size());
+  std::uint64_t found = 0;
+  for (std::size_t id = first; id < end; ++id) found += (flags[id] & format::kArenaFunctionTailExit) == 0 ? 1 : 0;
+  return found;
 }
 }  // namespace
 
@@ -147,8 +161,8 @@ std::vector<FunctionChooser::Named> FunctionChooser::find_and_keep(const ArenaVi
 bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
   // What `karst on` has asked for since holds for libraries that come later, too.
   adopted_ = active_rules(arena);
-  reader::Process process = part_of(arena, first, count);
-  for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
+  reader::Process process = arena.process_without_functions();
+  functions_ += functions_in(arena, first, count);
   resolve_.as = arena.owner();
   for (const reader::Module& module : process.modules)
     if (module.path.starts_with('/') && module.path != process.executable) libraries_.insert(module.path);
@@ -156,6 +170,9 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
   std::vector<bool> concerned(process.modules.size());
   std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),
                  [this](const reader::Module& m) { return concerns(m); });
+  // The program waits, and may have a hundred thousand functions: they are read only where some are chosen.
+  if (std::none_of(concerned.begin(), concerned.end(), [](bool is) { return is; })) return false;
+  process.functions = part_of(arena, first, count).functions;
   std::erase_if(process.functions,
                 [&](const reader::Function& f) { return f.module >= concerned.size() || !concerned[f.module]; });
   if (process.functions.empty()) return false;
