@@ -117,7 +117,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
-  if (!say_how_it_ran(launch, *ran, "count", "not counted")) return failed;
+  if (!say_how_it_ran(launch, *ran, "count", "not counted")) return status_without_trace(launch, *ran);
   const collect::Counts counts = collect::count_calls(ran->processes, launch.resolve);
   for (const reader::Problem& p : counts.problems) fail({p.message});
   if (counts.uncounted != 0)

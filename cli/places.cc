@@ -38,7 +38,7 @@ struct Options {
 std::string path_of(const std::string& file) {
   std::error_code error;
   if (file.find('/') == std::string::npos && !std::filesystem::exists(file, error))
-    if (const auto program = collect::find_program(file)) return program->path.string();
+    if (const auto program = collect::find_program({file})) return program->path.string();
   return file;
 }
 

@@ -173,6 +173,7 @@ constexpr const char* kHowToBuild =
 std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
                             const char* what) {
   if (run.impossible) return fmt::format("no {} was written", what);
+  if (program.why_foreign != nullptr) return fmt::format("{} ran untraced, so there is no {}", name, what);
   if (!program.interpreter.empty())
     return fmt::format(
         "{} is a script, run by {}, and nothing that it ran was built for tracing, so there is no {}.\n{}", name,
@@ -219,6 +220,11 @@ int exit_status(std::int32_t wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+int status_without_trace(const collect::LaunchOptions& launch, const collect::LaunchResult& run) {
+  const int status = exit_status(run.wait_status);
+  return status == 0 && (run.impossible || !launch.plain.programs) ? kExitFailed : status;
+}
+
 int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
                    const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch) {
   Choice choice;
@@ -245,7 +251,7 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   launch.resolve.debug.directories.insert(launch.resolve.debug.directories.begin(), options.debug_dirs.begin(),
                                           options.debug_dirs.end());
 
-  auto program = collect::find_program(command[0]);
+  auto program = collect::find_program(command);
   if (!program) {
     fail({command[0] + ": there is no such program" + (command[0].find('/') == std::string::npos ? " in PATH" : "")});
     return kNotFound;

@@ -56,5 +56,8 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
                     const char* missing);
 /// The exit status that passes on how a program ended.
 int exit_status(std::int32_t wait_status);
+/// What to end with when the program ran and nothing of it was recorded: its own status, which karst was asked to see
+/// what it can. 1 in place of 0 where tracing was to be had and failed, or was forbidden to patch (--no-patch).
+int status_without_trace(const collect::LaunchOptions& launch, const collect::LaunchResult& run);
 
 }  // namespace karst::cli

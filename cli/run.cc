@@ -378,9 +378,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
 
-  if (const std::string given = options_of_the_runtime(options); launch.program.is_static && !given.empty())
-    fail({given + ": without effect, as " + printable(command[0]) +
-          " is statically linked: it is sampled, and its calls are not traced"});
+  if (const std::string given = options_of_the_runtime(options); launch.program.takes_no_runtime() && !given.empty())
+    fail({given + ": without effect, as " + printable(command[0]) + " " +
+          (launch.program.is_static ? "is statically linked" : launch.program.why_foreign) +
+          ": it is sampled at best, and its calls are not traced"});
   if (const std::string why = why_counter_is_unsure(); !why.empty())
     fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
           ")"});
@@ -412,7 +413,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
-  if (!say_how_it_ran(launch, *ran, "trace", "not in the trace")) return failed;
+  if (!say_how_it_ran(launch, *ran, "trace", "not in the trace")) return status_without_trace(launch, *ran);
   OlderTrace older(output);
   const auto summary = write_trace(options, launch, *ran, output, *writer);
   interruption.reset();
@@ -439,6 +440,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const double overhead = overhead_of(*summary, ran->cpu_ns);
   const char* const why_alone = !ran->samples_alone        ? nullptr
                                 : launch.program.is_static ? "it is statically linked"
+                                : launch.program.why_foreign != nullptr
+                                    ? "the tracing runtime cannot be loaded into it"
                                                            : "it has no function that can be traced";
   fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
                                ran->samples.samples.size(), why_alone, notes_alone ? summary->notes : 0,

@@ -84,6 +84,22 @@ enum PatchesAsked : std::uint32_t {
   kPatchesOfFunctions = 2,  ///< its functions are to be patched, too; else its probes alone
 };
 
+/// What a process knows of a program that it starts (runtime/hooks/exec.h).
+enum class StartsHow : std::uint32_t {
+  kAsUsual = 0,
+  // The runtime is kept out of it, and why:
+  kOtherLoader = 1,   ///< its dynamic linker is not glibc's
+  kOldLoader = 2,     ///< its dynamic linker is of a glibc that is older than kLeastGlibc
+  kOtherMachine = 3,  ///< its code is for another processor
+  kOtherRoot = 4,     ///< where it is started, libkarst.so cannot be read
+  kNoRoom = 5,        ///< its arguments and environment leave no room for ours
+  kOwnShell = 6,      ///< libc's system() or popen() starts a shell in an environment from which we were taken
+  kOtherUser = 7,     ///< as another user than the process began as, in an environment without us
+};
+
+/// The oldest glibc whose functions libkarst.so and its companions are linked with. Its dynamic linker has that name.
+inline constexpr char kLeastGlibc[] = "GLIBC_2.34";
+
 /// Where a forked child comes from: the nearest process before it that had an arena. kAsks: which process is meant.
 struct ForkOrigin {
   std::uint64_t start_ticks;  ///< ArenaHeader::start_ticks of its arena
@@ -104,7 +120,7 @@ struct Hello {
                                  ///< kStarts: 1: setuid bits have no effect (no_new_privs);
                                  ///< kAsks: moments in the answer are numbered from here;
                                  ///< kPatches: PatchesAsked
-  std::uint32_t function_count;
+  std::uint32_t function_count;  ///< kStarts: StartsHow
   ForkOrigin origin;         ///< kForked, kAsks
   std::uint64_t from_ticks;  ///< kAsks: the stretch of time
   std::uint64_t to_ticks;

@@ -79,6 +79,14 @@ Result<std::string> preload_value(const LaunchOptions& options) {
   return before != nullptr && *before != '\0' ? list + ":" + before : list;
 }
 
+/// Tells the runtime that plugins come with it, whose names say nothing.
+std::string preloads_option(const LaunchOptions& options) {
+  const auto is_plugin = [](const std::string& path) { return path.find("/libkarst-") == path.npos; };
+  return std::any_of(options.companions.begin(), options.companions.end(), is_plugin)
+             ? "preloads=" + std::to_string(1 + options.companions.size())
+             : std::string();
+}
+
 /// Lets AddressSanitizer be another library than the first. Whoever says otherwise himself is heard.
 std::string sanitizer_options() {
   const char* before = std::getenv("ASAN_OPTIONS");
@@ -94,7 +102,7 @@ class Launcher {
     const auto preload = preload_value(options_);
     if (!preload) return preload.error();
     std::string runtime_options = options_.runtime_options;
-    for (const std::string& option : {options_.plain.option(), session_.option()})
+    for (const std::string& option : {options_.plain.option(), preloads_option(options_), session_.option()})
       if (!option.empty()) runtime_options += (runtime_options.empty() ? "" : ",") + option;
     std::vector<char*> arguments;
     arguments.reserve(options_.arguments.size() + 1);
@@ -127,14 +135,7 @@ class Launcher {
         static_cast<void>(!write(failure_out.get(), &failed, sizeof failed));
         _exit(127);
       }
-      setenv("LD_PRELOAD", preload->c_str(), 1);
-      setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
-      if (options_.program.has_libasan) setenv("ASAN_OPTIONS", sanitizer_options().c_str(), 1);
-      unsetenv(format::kSystemVariable);
-      if (!options_.system.empty()) setenv(format::kSystemVariable, options_.system.c_str(), 1);
-      // Where annotated programs look for who listens (runtime/annotations/), unless the user has another tool there.
-      for (const char* listener : {"INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"})
-        setenv(listener, options_.runtime.c_str(), 0);
+      if (options_.program.why_foreign == nullptr) set_environment(*preload, runtime_options);
       execv(options_.program.path.c_str(), arguments.data());
       if (errno == ENOEXEC) {
         // As a shell does: a script without #!.
@@ -148,9 +149,9 @@ class Launcher {
     }
     failure_out = Descriptor();
     states_->start(program_);
-    if (options_.program.is_static || !options_.samples_if_untraced) {
+    if (options_.program.takes_no_runtime() || !options_.samples_if_untraced) {
       const Status sampled = sampler_.start(program_);
-      result_.samples_alone = options_.program.is_static;
+      result_.samples_alone = options_.program.takes_no_runtime() && sampler_.works();
       if (!sampled && options_.program.is_static) {
         go_out = Descriptor();  // it ends before it was the program
         waitpid(program_, nullptr, 0);
@@ -207,7 +208,7 @@ class Launcher {
     const auto owner = options_.user ? std::optional(options_.user->rights) : std::nullopt;
     const ClockPair& start = result_.pairs.front();
     if (result_.processes.empty() && result_.samples_alone &&
-        (options_.program.is_static || result_.samples.samples.size() + result_.samples.waits.size() != 0)) {
+        (options_.program.takes_no_runtime() || result_.samples.samples.size() + result_.samples.waits.size() != 0)) {
       RecordedProcess sampled = sampled_process(
           started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments), start, owner,
           result_.samples, result_.states);
@@ -226,6 +227,8 @@ class Launcher {
                " processes are missing: the limit on open files (ulimit -n) is too low for so many",
            session_.lost()});
     result_.untraced = std::move(untraced_.programs());
+    if (const char* const why = options_.program.why_foreign; why != nullptr)
+      result_.untraced.insert(result_.untraced.begin(), {options_.program.file.string(), why});
     result_.plain = plain_.modules();
     result_.loaded = plain_.loaded();
     result_.built_libraries = chooser_.libraries();
@@ -248,6 +251,18 @@ class Launcher {
            std::all_of(options_.companions.begin(), options_.companions.end(), is_readable);
   }
 
+  /// Of the program, in its process.
+  void set_environment(const std::string& preload, const std::string& runtime_options) const {
+    setenv("LD_PRELOAD", preload.c_str(), 1);
+    setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
+    setenv("ASAN_OPTIONS", sanitizer_options().c_str(), 1);  // children may have one where the program has none
+    unsetenv(format::kSystemVariable);
+    if (!options_.system.empty()) setenv(format::kSystemVariable, options_.system.c_str(), 1);
+    // Where annotated programs look for who listens (runtime/annotations/), unless the user has another tool there.
+    for (const char* listener : {"INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"})
+      setenv(listener, options_.runtime.c_str(), 0);
+  }
+
   Error explain(const Failure& failed) const {
     const std::string why = std::string(": ") + std::strerror(failed.error);
     const std::string as = options_.user ? " as " + options_.user->name : std::string();
@@ -265,7 +280,8 @@ class Launcher {
 
   void arrive(Arrival arrival) {
     if (arrival.kind == format::HelloKind::kStarts) {
-      untraced_.see(arrival.arena.get(), arrival.first_function != 0);
+      untraced_.see(arrival.arena.get(), arrival.first_function != 0,
+                    static_cast<format::StartsHow>(arrival.function_count));
       return;
     }
     if (arrival.kind == format::HelloKind::kAsks) {

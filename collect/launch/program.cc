@@ -10,10 +10,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collect/launch/foreign_file.h"
+#include "format/session.h"
 #include "format/sled_note.h"
 #include "patch/stack_switchers.h"
 
@@ -148,26 +151,94 @@ std::string_view find_name(const ElfFile& file, std::initializer_list<std::strin
 /// Whether a symbol is called as compilers call what goes on with a coroutine.
 bool has_coroutines(const ElfFile& file) { return !find_name(file, {".actor\0"sv, ".resume\0"sv}).empty(); }
 
-Program describe(std::filesystem::path path) {
+/// A dynamic linker, by the names that it has for those who are linked with it.
+enum class Loader { kNone, kGlibc, kOldGlibc, kOther };
+Loader loader_of(const ElfFile& file) {
+  constexpr std::string_view kLeast("\0GLIBC_2.34", 12);
+  static_assert(kLeast.substr(1, 10) == format::kLeastGlibc);
+  if (!find_name(file, {kLeast}).empty()) return Loader::kGlibc;
+  if (!find_name(file, {"\0GLIBC_PRIVATE\0"sv}).empty()) return Loader::kOldGlibc;
+  return find_name(file, {"\0dlopen\0"sv}).empty() ? Loader::kNone : Loader::kOther;
+}
+
+std::string interpreter_of(const ElfFile& file) {
+  std::string path;
+  file.for_each_segment([&](const GElf_Phdr& s) {
+    if (s.p_type != PT_INTERP) return;
+    const Elf_Data* data =
+        elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset), s.p_filesz, ELF_T_BYTE);
+    if (data == nullptr || data->d_buf == nullptr) return;
+    const std::string_view text(static_cast<const char*>(data->d_buf), data->d_size);
+    path = text.substr(0, text.find('\0'));
+  });
+  return path;
+}
+
+const char* why_foreign(const ElfFile& file) {
+  const std::string path = interpreter_of(file);
+  if (path.empty()) return nullptr;
+  const ElfFile interpreter(path);
+  if (!interpreter.is_elf()) return nullptr;  // the system says what it thinks of that
+  const Loader loader = loader_of(interpreter);
+  return loader == Loader::kGlibc ? nullptr : loader == Loader::kOldGlibc ? kWhyOldLoader : kWhyOtherLoader;
+}
+
+/// What a dynamic linker of glibc is told to load, by its command line. Empty: nothing, or it looks for it in its own
+/// directories.
+std::string loaded_by(const std::vector<std::string>& command) {
+  constexpr std::string_view kWithValue[] = {"--library-path", "--inhibit-rpath", "--audit", "--preload", "--argv0",
+                                             "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"};
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (std::find(std::begin(kWithValue), std::end(kWithValue), command[i]) != std::end(kWithValue))
+      ++i;
+    else if (command[i] != "--inhibit-cache")
+      return command[i].starts_with("--") || command[i].find('/') == std::string::npos ? std::string() : command[i];
+  }
+  return {};
+}
+
+Program describe(std::filesystem::path path, const std::vector<std::string>& command, int scripts) {
   Program program;
   program.executable = access(path.c_str(), X_OK) == 0;
   program.interpreter = script_interpreter(path);
+  if (!program.interpreter.empty() && scripts != 0) {
+    const std::string shell = program.interpreter.substr(0, program.interpreter.find_first_of(" \t"));
+    program.why_foreign = describe(shell, {}, scripts - 1).why_foreign;
+  }
   const ElfFile file(path);
   if (file.is_elf()) {
     file.for_each_segment(
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
     program.is_static = is_static(file);
+    program.why_foreign = why_foreign(file);
+    if (program.is_static) {
+      const Loader loader = loader_of(file);
+      const std::string loaded = loader == Loader::kGlibc ? loaded_by(command) : std::string();
+      if (!loaded.empty()) {
+        Program of_loader = describe(loaded, {}, 0);
+        of_loader.file = std::exchange(of_loader.path, std::move(path));
+        of_loader.executable = program.executable;
+        of_loader.interpreter.clear();
+        of_loader.is_static = false;
+        of_loader.why_foreign = nullptr;
+        return of_loader;
+      }
+      program.is_static = loader == Loader::kNone;
+      if (loader == Loader::kOldGlibc) program.why_foreign = kWhyOldLoader;
+      if (loader == Loader::kOther) program.why_foreign = kWhyOtherLoader;
+    }
     const Wants wants = wants_of(file);
     const std::vector<std::string_view> libraries(wants.libraries.begin(), wants.libraries.end());
     program.stack_switcher = patch::stack_switcher(libraries, [&file](auto names) { return find_name(file, names); });
     program.has_notes = wants.notes;
-    program.has_libasan = std::any_of(libraries.begin(), libraries.end(),
-                                      [](std::string_view name) { return name.starts_with("libasan.so"); });
     program.has_coroutines = has_coroutines(file);
   }
+  program.file = path;
   program.path = std::move(path);
   return program;
 }
+
+constexpr int kMostScripts = 4;  // behind #! of one another; the kernel's limit
 
 bool is_file(const std::filesystem::path& path) {
   struct stat status {};
@@ -176,8 +247,10 @@ bool is_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::optional<Program> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_file(name) ? std::optional(describe(name)) : std::nullopt;
+std::optional<Program> find_program(const std::vector<std::string>& command) {
+  const std::string& name = command.at(0);
+  if (name.find('/') != std::string::npos)
+    return is_file(name) ? std::optional(describe(name, command, kMostScripts)) : std::nullopt;
   const char* variable = std::getenv("PATH");
   std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
   std::optional<Program> not_executable;
@@ -186,13 +259,33 @@ std::optional<Program> find_program(const std::string& name) {
     const std::string_view directory = rest.substr(0, colon);
     const auto candidate = std::filesystem::path(directory.empty() ? "." : directory) / name;
     if (is_file(candidate)) {
-      Program program = describe(candidate);
+      Program program = describe(candidate, command, kMostScripts);
       if (program.executable) return program;
       if (!not_executable) not_executable = std::move(program);
     }
     if (colon == std::string_view::npos) return not_executable;
     rest.remove_prefix(colon + 1);
   }
+}
+
+std::string program_of_process(pid_t pid) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  std::error_code error;
+  std::string path = std::filesystem::read_symlink(process + "/exe", error).string();
+  const ElfFile file(process + "/exe");
+  if (error || !file.is_elf() || !is_static(file) || loader_of(file) != Loader::kGlibc) return path;
+  constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // of a command line, which is the process's to write
+  std::ifstream in(process + "/cmdline", std::ios::binary);
+  std::vector<std::string> command;
+  std::size_t bytes = 0;
+  for (std::string word; bytes < kMostBytes && std::getline(in, word, '\0'); bytes += word.size() + 1)
+    command.push_back(word);
+  const std::string loaded = loaded_by(command);
+  if (loaded.empty()) return path;
+  const auto whole = std::filesystem::path(loaded).is_absolute()
+                         ? std::filesystem::path(loaded)
+                         : std::filesystem::read_symlink(process + "/cwd", error) / loaded;
+  return error ? path : std::filesystem::weakly_canonical(whole, error).string();
 }
 
 Status check_traceable(const Program& program, const symbols::Credentials& as, bool may_be_static) {

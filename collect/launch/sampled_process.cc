@@ -1,13 +1,12 @@
 #include "collect/launch/sampled_process.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "collect/launch/attach.h"
+#include "collect/launch/program.h"
 
 namespace karst::collect {
 namespace {
@@ -74,8 +73,7 @@ reader::Process running_process(pid_t pid) {
   std::vector<std::string> command;
   for (std::size_t at = 0; at < text.size(); at += command.back().size() + 1)
     command.push_back(text.substr(at, text.find('\0', at) - at));
-  std::error_code error;
-  const std::string path = std::filesystem::read_symlink(directory + "/exe", error).string();
+  const std::string path = program_of_process(pid);
   const auto facts = process_facts(pid);
   reader::Process process = started_process(pid, path, command);
   if (facts) process.name = facts->name;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "arch/page.h"
 #include "base/clock.h"
 #include "collect/launch/foreign_file.h"
+#include "collect/launch/program.h"
 #include "format/moments.h"
 
 namespace karst::collect {
@@ -189,8 +189,7 @@ Status Triggers::arm(pid_t pid) {
   Image& image = images_[pid];
   if (image.number == 0) image.number = ++count_;
   if (image.executable.empty()) {
-    std::error_code error;
-    image.executable = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
+    image.executable = program_of_process(pid);
     if (first_executable_.empty()) first_executable_ = image.executable;
   }
   if (const Status armed = look(pid, image); !armed) return armed;

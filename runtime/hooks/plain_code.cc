@@ -12,6 +12,7 @@
 #include "runtime/process/session.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
+#include "runtime/system/own_program.h"
 #include "runtime/system/syscalls.h"
 
 extern "C" {
@@ -172,7 +173,7 @@ bool begin_telling() {
 bool is_program(const dl_phdr_info& info) { return info.dlpi_name == nullptr || *info.dlpi_name == '\0'; }
 
 int ask_for_table(const dl_phdr_info& info, bool is_program, bool functions, const Options* session) {
-  const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
+  const long file = is_program ? open_own_program() : sys::open(info.dlpi_name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;  // the vdso, and programs that may be executed but not read
   const int table = ask_for_patches(static_cast<int>(file), is_program, functions, session);
   sys::close(static_cast<int>(file));

@@ -23,6 +23,7 @@
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
+#include "runtime/system/own_program.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/watch.h"
@@ -67,9 +68,7 @@ const char* shown_path(const char* path, char (&buffer)[4096], std::uint32_t& si
     size = static_cast<std::uint32_t>(length(path));
     return path;
   }
-  const long n = sys::call(SYS_readlinkat, -100, sys::word("/proc/self/exe"), sys::word(buffer), sizeof buffer - 1);
-  size = n > 0 ? static_cast<std::uint32_t>(n) : 0;
-  buffer[size] = '\0';
+  size = static_cast<std::uint32_t>(own_program(buffer, sizeof buffer));
   return buffer;
 }
 

@@ -36,7 +36,6 @@ bool g_wanted;     // there shall be one, but while it is away
 std::uint32_t g_pid;
 std::uint32_t g_away;   // how many want it away
 std::uint32_t g_leave;  // it shall end
-bool g_left;            // for an exec, which may have failed
 bool g_in_child;        // its first round is to make code and switches equal
 
 std::uint32_t own_pid() { return static_cast<std::uint32_t>(sys::getpid()); }
@@ -166,7 +165,6 @@ void renew_maintenance() {
   g_thread.forget();
   g_thread_is_taken = 0;
   g_away = 0;
-  g_left = false;
   g_in_child = true;
   g_pid = own_pid();
   begin();
@@ -232,22 +230,6 @@ MaintenanceAway::~MaintenanceAway() {
   if (!taken_ || !is_ours()) return;
   const Locked lock(g_lock);
   if (g_away != 0 && --g_away == 0) begin();
-}
-
-void leave_for_exec() {
-  if (!is_ours()) return;
-  const Locked lock(g_lock);
-  if (g_away != 0 || !g_process.running()) return;
-  take_away();
-  store(g_left, true);
-}
-
-void resume_maintenance() {
-  if (!load(g_left) || !is_ours()) return;
-  const Locked lock(g_lock);
-  if (!g_left) return;
-  store(g_left, false);
-  if (g_away == 0 && !g_process.running()) begin();
 }
 
 void end_maintenance() {

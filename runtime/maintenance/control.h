@@ -52,13 +52,7 @@ bool do_in_thread(const ThreadWork& work);
 /// thread's alone, and a process without it would be a way around), or ends.
 void end_maintenance();
 
-/// The program executes another one, unless that fails: away, until a thread comes to resume_maintenance(). Not for a
-/// vfork's child. Async-signal-safe.
-void leave_for_exec();
-/// Any thread, now and then.
-void resume_maintenance();
-
-/// Takes it away while this lives.
+/// Takes it away while this lives. Nothing is done in a vfork's child. Async-signal-safe.
 class MaintenanceAway {
  public:
   MaintenanceAway();

@@ -256,11 +256,12 @@ bool report_arrival(std::uint32_t modules, std::uint32_t first, std::uint32_t co
   return chooses;
 }
 
-void report_program(int descriptor) {
+void report_program(int descriptor, StartsHow how) {
   const int fd = connect_to_session();
   if (fd < 0) return;
   Hello hello = hello_of(HelloKind::kStarts, HelloOutcome::kNoSleds, 0);
   hello.first_function = sys::call(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1 ? 1 : 0;
+  hello.function_count = static_cast<std::uint32_t>(how);
   send(fd, hello, descriptor);
   sys::close(fd);
 }

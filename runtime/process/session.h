@@ -53,7 +53,7 @@ int ask_for_patches(int descriptor, bool is_program, bool functions, const Optio
 int ask_for_functions(const char* pattern, std::uint32_t first, std::uint32_t count, format::AnswerOutcome& outcome);
 
 /// The process is about to start the program of this file (a descriptor; O_PATH will do). Does not wait.
-void report_program(int descriptor);
+void report_program(int descriptor, format::StartsHow how);
 
 /// A forked child with an arena of its own. Does not wait. kYes also where there never was a session.
 Heard report_fork(std::uint32_t modules, int descriptor, const format::ForkOrigin& origin);

@@ -16,6 +16,7 @@
 #include "runtime/system/memory.h"
 #include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
+#include "runtime/system/own_program.h"
 #include "runtime/system/syscalls.h"
 
 #ifndef XFS_SUPER_MAGIC
@@ -144,8 +145,8 @@ void Arena::keep_file_name(const char* pattern) {
       continue;
     }
     ++p;
-    const long n = sys::call(SYS_readlinkat, AT_FDCWD, sys::word("/proc/self/exe"), sys::word(buffer), sizeof buffer);
-    long at = n > 0 ? n : 0;
+    const std::size_t n = own_program(buffer, sizeof buffer);
+    std::size_t at = n;
     while (at > 0 && buffer[at - 1] != '/') --at;
     for (; at < n; ++at) {
       if (buffer[at] == '%') path.text("%", 1);

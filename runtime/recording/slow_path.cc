@@ -6,7 +6,6 @@
 #include "format/note.h"
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
-#include "runtime/maintenance/control.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
@@ -66,7 +65,6 @@ __thread std::uint32_t karst_stack;
 
 void next_block(ThreadState& state) {
   if (load(state.ignored) != 0) return aim_at_sink(state);
-  if (!g_no_system_calls) resume_maintenance();
   const std::uint64_t begin_before = load(state.begin);  // first: the cursor that belongs to it, or a later one
   const std::uintptr_t before = load(state.cursor);
   ArenaThread& t = g_arena.thread(state.thread);

@@ -34,10 +34,12 @@
 #include "runtime/recording/thread.h"
 #include "runtime/snapshots/crash.h"
 #include "runtime/snapshots/signal.h"
+#include "runtime/system/child_environment.h"
 #include "runtime/system/environment.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/options.h"
+#include "runtime/system/own_program.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/watch.h"
 
@@ -90,8 +92,8 @@ void note_program(ArenaHeader& h, const Options& options) {
     offset = g_arena.add_text(text, static_cast<std::uint32_t>(size));
     kept = offset == 0 ? 0 : static_cast<std::uint32_t>(size);
   };
-  const long exe = sys::call(SYS_readlinkat, -100, sys::word("/proc/self/exe"), sys::word(buffer), sizeof buffer);
-  if (exe > 0) keep(buffer, static_cast<std::uint64_t>(exe), h.executable_offset, h.executable_size);
+  const std::size_t program = own_program(buffer, sizeof buffer);
+  if (program != 0) keep(buffer, program, h.executable_offset, h.executable_size);
   const long fd = sys::open("/proc/self/cmdline", 0 /* O_RDONLY */);
   if (fd >= 0) {
     const long n = sys::read(static_cast<int>(fd), buffer, sizeof buffer);
@@ -135,6 +137,9 @@ void keep_options(char** environment) {
   copy_without_session(g_raw_options, sizeof g_raw_options, g_options.raw);
   g_options.raw = g_raw_options;
   keep_session(g_options);
+#ifndef KARST_STATIC
+  if (g_options.follow && has_session()) keep_for_children(environment, g_options.preloads);
+#endif
   if (!g_options.follow) hide_from_children(environment);
 }
 
@@ -293,7 +298,7 @@ void start(int, char**, char** environment) {
   g_first = find_first();
   if (g_first != nullptr) return;
 #ifndef KARST_STATIC
-  if (g_options.follow) report_started_programs();
+  if (g_options.follow) follow_started_programs();
 #endif
   // Modules that came with a late libkarst register themselves, after this.
   std::uint32_t plain = 0;

@@ -1,7 +1,5 @@
 #include "runtime/system/environment.h"
 
-#include <cstddef>
-
 #include "runtime/system/memory.h"
 
 namespace karst::runtime {
@@ -24,7 +22,8 @@ bool names_us(const char* path, std::size_t size) {
   return false;
 }
 
-// Cuts our libraries out of a list whose parts are separated by colons or blanks; false when nothing is left of it.
+}  // namespace
+
 bool cut_preload(char* list) {
   char* to = list;
   for (const char* from = list; *from != '\0';) {
@@ -41,6 +40,29 @@ bool cut_preload(char* list) {
   *to = '\0';
   return to != list;
 }
+
+bool names_us_anywhere(const char* text) { return names_us(text, length(text)); }
+
+PartOfList own_part_of_preload(const char* list, std::uint32_t count) {
+  PartOfList own{list, 0};
+  std::uint32_t taken = 0;
+  while (*list != '\0') {
+    const char* const begin = list;
+    while (*list != '\0' && *list != ':' && *list != ' ') ++list;
+    const bool is_ours = names_us(begin, static_cast<std::size_t>(list - begin));
+    if (taken == 0 && is_ours) own.begin = begin;
+    if (is_ours || (taken != 0 && taken < count)) {
+      own.size = static_cast<std::size_t>(list - own.begin);
+      ++taken;
+    } else if (taken != 0) {
+      break;
+    }
+    if (*list != '\0') ++list;
+  }
+  return own;
+}
+
+namespace {
 
 bool is_our_listener(const char* variable) {
   for (const char* name : kListeners)

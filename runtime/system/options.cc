@@ -97,6 +97,10 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: patch=")
           .text(value, length(value))
           .text(" ignored: off, program or all is needed");
+  } else if (equal(entry, "preloads")) {
+    options.preloads = 0;
+    for (const char* p = value; *p >= '0' && *p <= '9' && options.preloads < 1000; ++p)
+      options.preloads = options.preloads * 10 + static_cast<std::uint32_t>(*p - '0');
   } else if (equal(entry, "core")) {
     if (equal(value, "on") || equal(value, "off"))
       options.core = equal(value, "on");

@@ -31,6 +31,7 @@ struct Options {
   std::uint32_t patch = 0;                              ///< modules without sleds: 1: the program, 2: libraries, too
   bool detours = false;                                 ///< and where functions of the program may go elsewhere
   bool probes = false;                                  ///< ask the session for modules' probes
+  std::uint32_t preloads = 0;                           ///< libraries that come with us in LD_PRELOAD, ours among them
   bool empty = false;                                   ///< trace also a process in which no function can be
   char file[192] = {};                                  ///< the arena lies in this file; %p, %e as in the guide
   bool core = true;                                     ///< core files have the history

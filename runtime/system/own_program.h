@@ -1,0 +1,13 @@
+// The file of the program that this process runs.
+#pragma once
+#include <cstddef>
+
+namespace karst::runtime {
+
+/// Its path, ended by a zero, in `buffer`; the length, or 0 if it cannot be told or does not fit. It is what the kernel
+/// started, or what the dynamic linker was told to load, if it was started as a program itself.
+std::size_t own_program(char* buffer, std::size_t size);
+/// The same file, to be read; a negative number if it cannot be.
+long open_own_program();
+
+}  // namespace karst::runtime
