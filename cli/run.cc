@@ -68,6 +68,7 @@ struct RunOptions {
   std::string fail_overhead;  // empty: not asked for
   std::string live;           // empty: not asked for
   bool view = false;
+  bool exec = false;
   bool off = false;
   bool prefault = false;
   std::string fibers;      // empty: not asked for
@@ -318,6 +319,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return usage_error("--fibers=" + options.fibers + ": boost, stack or none is needed", "run");
   if (!options.coroutines.empty() && options.coroutines != kAllCoroutines && options.coroutines != kNoCoroutines)
     return usage_error("--coroutines=" + options.coroutines + ": all or none is needed", "run");
+  if (options.exec && (options.view || most_overhead != 0))
+    return usage_error("--exec goes with neither --view nor --fail-overhead: nobody waits for karst then", "run");
+  if (options.exec && getpid() == 1)
+    return usage_error("--exec: when process 1 ends, the system ends all others, and karst could write no trace",
+                       "run");
   if (options.fibers == kFibersByStack && options.prefault)
     return usage_error("--fibers=stack and --prefault do not go together: to find a stack takes system calls", "run");
   if (options.file && (options.file->empty() || options.file->size() > 191))
@@ -329,6 +335,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   launch.may_be_static = launch.samples_per_second != 0 && !calls_alone;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
+  launch.takes_place = options.exec;
   auto system = system_choice(options.system);
   if (!system) return usage_error(system.error().message, "run");
   launch.companions = std::move(system->libraries);
@@ -592,6 +599,12 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                      "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
   });
   add_program_options(command, options->program);
+  in_group(command, "Which processes", [&] {
+    command.add_flag("--exec", options->exec,
+                     "The program takes karst's place: it has the process number that karst was started with, and its "
+                     "end and status are seen at once. Another process of karst, which is not its child, writes the "
+                     "trace after that; its stderr is open until then");
+  });
   in_group(command, "Running and waiting", [&] {
     add_state_options(command, options->states);
     add_sample_option(command, options->sample,

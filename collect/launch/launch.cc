@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@
 #include "base/clock.h"
 #include "base/descriptor_limit.h"
 #include "collect/launch/answer.h"
+#include "collect/launch/heritage.h"
 #include "collect/launch/processes.h"
 #include "collect/launch/sampled_process.h"
 #include "collect/launch/session.h"
@@ -118,12 +120,17 @@ class Launcher {
     Descriptor go_in(go[0]);
     Descriptor go_out(go[1]);
     result_.pairs.push_back(read_clock_pair());
-    program_ = fork();
-    if (program_ < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
-    if (program_ == 0) {
+    const Heritage heritage;
+    const auto role = begin_process();
+    if (!role) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
+    if (*role == Role::kProgram) {
+      const int failed_status = options_.takes_place ? 1 : 127;  // what karst run ends with is this process's then
       go_out = Descriptor();
-      char word = 0;
-      if (read(go_in.get(), &word, 1) != 1) _exit(127);  // whoever should trace us has ended
+      failure_in = Descriptor();
+      pid_t recorder = 0;
+      // Whoever should trace us may have ended.
+      if (read(go_in.get(), &recorder, sizeof recorder) != sizeof recorder) _exit(failed_status);
+      if (options_.takes_place) prctl(PR_SET_PTRACER, static_cast<unsigned long>(recorder), 0, 0, 0);
       signals_.restore();
       Failure failed;
       if (options_.user && !options_.user->become()) {
@@ -133,8 +140,10 @@ class Launcher {
       }
       if (failed.error != 0) {
         static_cast<void>(!write(failure_out.get(), &failed, sizeof failed));
-        _exit(127);
+        wait_for_recorder(go_in.get());
+        _exit(failed_status);
       }
+      heritage.pass_on();
       if (options_.program.why_foreign == nullptr) set_environment(*preload, runtime_options);
       execv(options_.program.path.c_str(), arguments.data());
       if (errno == ENOEXEC) {
@@ -145,25 +154,32 @@ class Launcher {
       }
       failed = {Step::kProgram, errno};
       static_cast<void>(!write(failure_out.get(), &failed, sizeof failed));
-      _exit(127);
+      wait_for_recorder(go_in.get());
+      _exit(failed_status);
     }
     failure_out = Descriptor();
+    go_in = Descriptor();
     states_->start(program_);
     if (options_.program.takes_no_runtime() || !options_.samples_if_untraced) {
       const Status sampled = sampler_.start(program_);
       result_.samples_alone = options_.program.takes_no_runtime() && sampler_.works();
       if (!sampled && options_.program.is_static) {
         go_out = Descriptor();  // it ends before it was the program
-        waitpid(program_, nullptr, 0);
+        if (!options_.takes_place) waitpid(program_, nullptr, 0);
         return Error{options_.program.path.string() + " is statically linked, so that it could only be sampled, and " +
                      sampled.error().message};
       }
     }
     result_.times.started = RunTimes::Clock::now();
-    static_cast<void>(!write(go_out.get(), "", 1));
+    const pid_t own = getpid();
+    static_cast<void>(!write(go_out.get(), &own, sizeof own));
     Failure failed;
     if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
-      waitpid(program_, nullptr, 0);
+      if (options_.takes_place) {
+        static_cast<void>(go_out.release());  // it waits until this process has said why, and ends
+      } else {
+        waitpid(program_, nullptr, 0);
+      }
       return explain(failed);
     }
     return Unit{};
@@ -174,6 +190,7 @@ class Launcher {
     while (!stop_) {
       std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
       session_.add_descriptors(descriptors);
+      if (other_.end()) descriptors.push_back({other_.end().get(), POLLIN, 0});
       const std::size_t first_process = descriptors.size();
       processes_.add_descriptors(descriptors);
       const std::size_t end_of_processes = descriptors.size();
@@ -187,6 +204,13 @@ class Launcher {
       processes_.notice_ends(std::span(descriptors).subspan(first_process, end_of_processes - first_process));
       if (armed_ && triggers_.waiting()) arm([this] { return triggers_.arm_again(); });
       take_signals();
+      if (running_ && other_.end() && (descriptors[first_process - 1].revents & POLLIN) != 0) {
+        running_ = false;
+        const OtherProcess::End end = other_.how_it_ended();
+        result_.wait_status = end.wait_status;
+        result_.cpu_ns = end.cpu_ns;
+        other_ = OtherProcess();
+      }
       if (!running_ && !others_left()) break;
     }
     result_.times.ended = RunTimes::Clock::now();
@@ -244,6 +268,25 @@ class Launcher {
     Step step = Step::kProgram;
     int error = 0;
   };
+
+  /// None: errno says why.
+  std::optional<Role> begin_process() {
+    if (!options_.takes_place) {
+      program_ = fork();
+      if (program_ < 0) return std::nullopt;
+      return program_ == 0 ? Role::kProgram : Role::kRecorder;
+    }
+    program_ = getpid();
+    const auto role = part_ways();
+    if (role == Role::kRecorder) other_ = OtherProcess(program_);
+    return role;
+  }
+
+  /// Until it has said why the program could not be started: after that this process's end is seen.
+  void wait_for_recorder(int go) const {
+    char word = 0;
+    if (options_.takes_place) static_cast<void>(!read(go, &word, 1));
+  }
 
   bool libraries_readable() const {
     const auto is_readable = [](const std::string& path) { return access(path.c_str(), R_OK) == 0; };
@@ -426,7 +469,7 @@ class Launcher {
         }
       } else if (!running_) {
         stop_ = stop_ || number == SIGINT || number == SIGTERM || number == SIGQUIT;
-      } else if (info.ssi_code != SI_KERNEL) {  // the terminal tells the program itself
+      } else if (info.ssi_code != SI_KERNEL && !options_.takes_place) {  // the terminal tells the program itself
         kill(program_, number);
       }
     }
@@ -457,6 +500,7 @@ class Launcher {
   pid_t program_ = -1;
   std::map<pid_t, RunTimes::Clock::time_point> waiting_;  // since then, for tables
   bool begun_ = false;
+  OtherProcess other_;  // the program, where it is no child of ours
   bool running_ = true;
   bool stop_ = false;
   bool told_ = false;

@@ -32,6 +32,7 @@ struct LaunchOptions {
   std::string runtime_options;          ///< KARST_OPTIONS for the program, without its session
   FunctionChoice choice;                ///< functions to trace
   PlainChoice plain;                    ///< programs and libraries without sleds
+  bool takes_place = false;             ///< the program gets this process, and another one records it
   bool wait = true;                     ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
@@ -85,6 +86,8 @@ struct LaunchResult {
 /// SIGHUP and the like sent to this process are passed on; Ctrl-C reaches the program by the terminal. Returns when the
 /// program and, with `wait`, all traced processes have ended, or, after the program has, at a further Ctrl-C. Processes
 /// that live then are in the result as they are. Error: it could not be started at all.
+/// With `takes_place` it returns in the recorder, and never in this process, if that is to be the program; how the
+/// program ended is then known only if its parent is slow to ask.
 Result<LaunchResult> launch(const LaunchOptions& options);
 
 }  // namespace karst::collect
