@@ -1,1 +1,1 @@
-e2e_methods(processes processes processes_untraced)
+e2e_methods(processes processes processes_started processes_untraced)
