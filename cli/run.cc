@@ -367,7 +367,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     if (!path) return usage_error(path.error().message, "run");
     launch.companions.push_back(std::move(*path));
   }
-  // A first look at a program as it is must not be a catastrophe.
+  // A first look at a program as it is must not be a catastrophe. One that was built for tracing, which a launcher as
+  // timeout or a shell starts, has what it would have if it were started itself.
   if (launch.plain.programs && !options.budget && !options.min_duration &&
       launch.runtime_options.find("budget=") == std::string::npos)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "budget=" + kPlainBudget;

@@ -298,7 +298,7 @@ class Launcher {
   void set_environment(const std::string& preload, const std::string& runtime_options) const {
     setenv("LD_PRELOAD", preload.c_str(), 1);
     setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
-    setenv("ASAN_OPTIONS", sanitizer_options().c_str(), 1);  // children may have one where the program has none
+    if (options_.program.has_libasan) setenv("ASAN_OPTIONS", sanitizer_options().c_str(), 1);
     unsetenv(format::kSystemVariable);
     if (!options_.system.empty()) setenv(format::kSystemVariable, options_.system.c_str(), 1);
     // Where annotated programs look for who listens (runtime/annotations/), unless the user has another tool there.

@@ -231,6 +231,8 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
     const std::vector<std::string_view> libraries(wants.libraries.begin(), wants.libraries.end());
     program.stack_switcher = patch::stack_switcher(libraries, [&file](auto names) { return find_name(file, names); });
     program.has_notes = wants.notes;
+    program.has_libasan = std::any_of(libraries.begin(), libraries.end(),
+                                      [](std::string_view name) { return name.starts_with("libasan.so"); });
     program.has_coroutines = has_coroutines(file);
   }
   program.file = path;

@@ -27,6 +27,7 @@ struct Program {
   bool has_notes = false;       ///< it says notes of its own (karst/karst.h)
   bool has_coroutines = false;  ///< C++20's, as its symbols say
   const char* why_foreign = nullptr;  ///< null, or why its dynamic linker (or its script's) cannot load the runtime
+  bool has_libasan = false;     ///< gcc's AddressSanitizer, which wants to be the first library
   std::string stack_switcher;   ///< why it is known to switch stacks: "is linked with libco.so"; empty: it is not
 
   bool takes_no_runtime() const { return is_static || why_foreign != nullptr; }

@@ -175,32 +175,39 @@ struct Named {
   }
 };
 
-/// Tells the session, and says what is wished for its environment.
-__attribute__((noinline)) ChildEnvironment::Wish announce(const Named& named, Strings environment, StartsHow known) {
+/// What its environment is to be.
+struct Wished {
+  ChildEnvironment::Wish wish = ChildEnvironment::Wish::kFollow;
+  bool has_libasan = false;
+  ChildEnvironment of(Strings given) const { return {given, wish, has_libasan}; }
+};
+
+/// Tells the session.
+__attribute__((noinline)) Wished announce(const Named& named, Strings environment, StartsHow known) {
   using Wish = ChildEnvironment::Wish;
   using Change = ChildEnvironment::Change;
   ProgramFile file;
-  if (!named.open(file)) return Wish::kFollow;
-  StartsHow how = known;
-  if (how == StartsHow::kAsUsual) how = how_it_starts(file.get(), kept_library());
-  Wish wish = how == StartsHow::kAsUsual ? Wish::kFollow : Wish::kLeave;
-  if (wish == Wish::kFollow) {
-    const Change change = ChildEnvironment(environment, wish).change();
-    if (change == Change::kTooLarge) how = StartsHow::kNoRoom;
+  if (!named.open(file)) return {};
+  Starting starting{known};
+  if (known == StartsHow::kAsUsual) starting = how_it_starts(file.get(), kept_library());
+  Wished wished{starting.how == StartsHow::kAsUsual ? Wish::kFollow : Wish::kLeave, starting.has_libasan};
+  if (wished.wish == Wish::kFollow) {
+    const Change change = wished.of(environment).change();
+    if (change == Change::kTooLarge) starting.how = StartsHow::kNoRoom;
     // Who gives up rights and starts a program in an environment of its own does not mean to tell it a secret.
     if (change == Change::kNew && sys::call(SYS_geteuid) != static_cast<long>(g_user)) {
-      how = StartsHow::kOtherUser;
-      wish = Wish::kLeave;
+      starting.how = StartsHow::kOtherUser;
+      wished.wish = Wish::kLeave;
     }
   }
-  report_program(file.get(), how);
-  return wish;
+  report_program(file.get(), starting.how);
+  return wished;
 }
 
 /// Calls start(environment) with `given`, or with the one that is wished.
 template <typename Start>
-__attribute__((noinline)) int start_in(Strings given, ChildEnvironment::Wish wish, Start start) {
-  const ChildEnvironment child(given, wish);
+__attribute__((noinline)) int start_in(Strings given, const Wished& wished, Start start) {
+  const ChildEnvironment child = wished.of(given);
   if (child.change() != ChildEnvironment::Change::kNew) return start(given);
   return start(child.make(__builtin_alloca(child.size())));
 }
@@ -209,14 +216,15 @@ __attribute__((noinline)) int start_in(Strings given, ChildEnvironment::Wish wis
 template <typename Start, typename IsTooBig>
 int start_program(const Named& named, Strings environment, Start start, IsTooBig is_too_big) {
   if (!g_follows) return start(environment);
-  const auto wish = announce(named, environment, StartsHow::kAsUsual);
-  const int result = start_in(environment, wish, start);
-  if (wish == ChildEnvironment::Wish::kLeave || !is_too_big(result)) return result;
-  if (ChildEnvironment(environment, wish).change() != ChildEnvironment::Change::kNew &&
-      ChildEnvironment(environment, ChildEnvironment::Wish::kLeave).change() != ChildEnvironment::Change::kNew)
+  using Change = ChildEnvironment::Change;
+  const Wished wished = announce(named, environment, StartsHow::kAsUsual);
+  const int result = start_in(environment, wished, start);
+  if (wished.wish == ChildEnvironment::Wish::kLeave || !is_too_big(result)) return result;
+  const Wished without{ChildEnvironment::Wish::kLeave, false};
+  if (wished.of(environment).change() != Change::kNew && without.of(environment).change() != Change::kNew)
     return result;
   announce(named, environment, StartsHow::kNoRoom);
-  return start_in(environment, ChildEnvironment::Wish::kLeave, start);
+  return start_in(environment, without, start);
 }
 
 template <typename Start>

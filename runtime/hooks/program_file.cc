@@ -52,6 +52,16 @@ class OpenFile {
 struct Segments {
   ElfW(Phdr) interpreter;
   ElfW(Phdr) dynamic;
+  ElfW(Phdr) loads[6];
+  std::uint32_t load_count;
+
+  /// Where in the file an address is; 0: nowhere.
+  std::uint64_t offset_of(std::uint64_t address) const {
+    for (std::uint32_t i = 0; i < load_count; ++i)
+      if (address >= loads[i].p_vaddr && address - loads[i].p_vaddr < loads[i].p_filesz)
+        return address - loads[i].p_vaddr + loads[i].p_offset;
+    return 0;
+  }
 };
 
 bool find_segments(int file, const ElfW(Ehdr) & head, Segments& found) {
@@ -64,6 +74,8 @@ bool find_segments(int file, const ElfW(Ehdr) & head, Segments& found) {
     for (std::uint32_t k = 0; k < n && i + k < head.e_phnum; ++k) {
       if (part[k].p_type == PT_INTERP) found.interpreter = part[k];
       if (part[k].p_type == PT_DYNAMIC) found.dynamic = part[k];
+      if (part[k].p_type == PT_LOAD && found.load_count < sizeof found.loads / sizeof found.loads[0])
+        found.loads[found.load_count++] = part[k];
     }
   }
   return true;
@@ -85,18 +97,46 @@ struct LoaderNames {
   bool opens_libraries = false;
 };
 
-/// In a dynamic linker's file addresses of what is not written to are offsets.
-LoaderNames names_of_loader(int file, const ElfW(Phdr) & dynamic) {
+/// Calls visit(entry) for the entries of its dynamic section.
+template <typename Visit>
+void for_each_entry(int file, const Segments& segments, Visit visit) {
+  constexpr std::uint64_t kMostEntries = 1024;
+  ElfW(Dyn) part[16];
+  const std::uint64_t count = segments.dynamic.p_filesz / sizeof part[0];
+  for (std::uint64_t i = 0; i < count && i < kMostEntries;) {
+    const std::size_t n = read_at(file, part, sizeof part, segments.dynamic.p_offset + i * sizeof part[0]) / sizeof part[0];
+    if (n == 0) return;
+    for (std::size_t k = 0; k < n && i < count; ++k, ++i) {
+      if (part[k].d_tag == DT_NULL) return;
+      visit(part[k]);
+    }
+  }
+}
+
+bool needs_libasan(int file, const Segments& segments) {
+  std::uint64_t texts = 0;
+  for_each_entry(file, segments, [&](const ElfW(Dyn) & entry) {
+    if (entry.d_tag == DT_STRTAB) texts = segments.offset_of(entry.d_un.d_ptr);
+  });
+  bool needs = false;
+  for_each_entry(file, segments, [&](const ElfW(Dyn) & entry) {
+    char name[11] = {};
+    if (texts == 0 || entry.d_tag != DT_NEEDED) return;
+    read_at(file, name, sizeof name - 1, texts + entry.d_un.d_val);
+    needs = needs || equal(name, "libasan.so");
+  });
+  return needs;
+}
+
+LoaderNames names_of_loader(int file, const Segments& segments) {
   constexpr std::uint64_t kMostBytes = 1 << 16;
   constexpr std::size_t kKeep = 16;  // longer than each name
-  ElfW(Dyn) entry;
   std::uint64_t texts = 0;
   std::uint64_t size = 0;
-  for (std::uint64_t at = 0; at + sizeof entry <= dynamic.p_filesz; at += sizeof entry) {
-    if (read_at(file, &entry, sizeof entry, dynamic.p_offset + at) != sizeof entry || entry.d_tag == DT_NULL) break;
-    if (entry.d_tag == DT_STRTAB) texts = entry.d_un.d_ptr;
+  for_each_entry(file, segments, [&](const ElfW(Dyn) & entry) {
+    if (entry.d_tag == DT_STRTAB) texts = segments.offset_of(entry.d_un.d_ptr);
     if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val < kMostBytes ? entry.d_un.d_val : kMostBytes;
-  }
+  });
   LoaderNames names;
   char part[512 + kKeep];
   std::size_t kept = 0;
@@ -134,17 +174,13 @@ StartsHow how_it_loads(int loader, bool is_program) {
   if (read_at(loader, &head, sizeof head, 0) != sizeof head || !is_elf(head) || !find_segments(loader, head, segments))
     return StartsHow::kAsUsual;
   if (segments.dynamic.p_type != PT_DYNAMIC) return StartsHow::kAsUsual;
-  const LoaderNames names = names_of_loader(loader, segments.dynamic);
+  const LoaderNames names = names_of_loader(loader, segments);
   if (names.least_glibc) return StartsHow::kAsUsual;
   if (names.any_glibc) return StartsHow::kOldLoader;
   return names.opens_libraries || !is_program ? StartsHow::kOtherLoader : StartsHow::kAsUsual;
 }
 
-StartsHow how_elf_starts(int file, const ElfW(Ehdr) & head) {
-  if (!is_ours(head)) return StartsHow::kOtherMachine;
-  Segments segments{};
-  if (!find_segments(file, head, segments)) return StartsHow::kAsUsual;
-  if (segments.interpreter.p_type != PT_INTERP) return how_it_loads(file, true);
+StartsHow how_its_interpreter_loads(int file, const Segments& segments) {
   char path[1024];
   const std::uint64_t size = segments.interpreter.p_filesz;
   if (size == 0 || size > sizeof path || read_at(file, path, size, segments.interpreter.p_offset) != size ||
@@ -155,6 +191,14 @@ StartsHow how_elf_starts(int file, const ElfW(Ehdr) & head) {
   if (identity.device == g_loader.device && identity.inode == g_loader.inode) return StartsHow::kAsUsual;
   const OpenFile loader(path);
   return loader.get() >= 0 ? how_it_loads(loader.get(), false) : StartsHow::kAsUsual;
+}
+
+Starting how_elf_starts(int file, const ElfW(Ehdr) & head) {
+  if (!is_ours(head)) return {StartsHow::kOtherMachine};
+  Segments segments{};
+  if (!find_segments(file, head, segments)) return {};
+  if (segments.interpreter.p_type != PT_INTERP) return {how_it_loads(file, true)};
+  return {how_its_interpreter_loads(file, segments), needs_libasan(file, segments)};
 }
 
 /// The path behind #! in `line`, of which `size` bytes are known, ended by a zero; null: there is none.
@@ -168,7 +212,7 @@ const char* path_in_line(char* line, std::size_t size) {
   return line + begin;
 }
 
-StartsHow how_file_starts(int file, int scripts) {
+Starting how_file_starts(int file, int scripts) {
   union {
     ElfW(Ehdr) head;
     char line[256];  // as many as the kernel looks at
@@ -177,9 +221,9 @@ StartsHow how_file_starts(int file, int scripts) {
   if (size >= sizeof start.head && is_elf(start.head)) return how_elf_starts(file, start.head);
   const char* shell = "/bin/sh";  // who execs a text without #!, as execvp does, starts that
   if (size > 2 && start.line[0] == '#' && start.line[1] == '!') shell = path_in_line(start.line, size);
-  if (size == 0 || shell == nullptr || scripts == 0) return StartsHow::kAsUsual;
+  if (size == 0 || shell == nullptr || scripts == 0) return {};
   const OpenFile next(shell);
-  return next.get() >= 0 ? how_file_starts(next.get(), scripts - 1) : StartsHow::kAsUsual;
+  return next.get() >= 0 ? how_file_starts(next.get(), scripts - 1) : Starting();
 }
 
 }  // namespace
@@ -197,13 +241,16 @@ void note_own_loader() {
       identify(reinterpret_cast<const char*>(bias + segments[i].p_vaddr), g_loader);
 }
 
-format::StartsHow how_it_starts(int file, const char* library) {
+Starting how_it_starts(int file, const char* library) {
   constexpr int kMostScripts = 4;  // the kernel's limit
-  const StartsHow how = how_file_starts(file, kMostScripts);
-  if (how != StartsHow::kAsUsual || library[0] == '\0') return how;
+  Starting starting = how_file_starts(file, kMostScripts);
+  if (starting.how != StartsHow::kAsUsual || library[0] == '\0') return starting;
   const OpenFile ours(library);
-  return ours.get() >= 0 || ours.get() == -24 /* EMFILE */ || ours.get() == -23 /* ENFILE */ ? how
-                                                                                          : StartsHow::kOtherRoot;
+  constexpr int kTooManyOfProcess = -24;  // EMFILE
+  constexpr int kTooManyOfSystem = -23;   // ENFILE
+  if (ours.get() < 0 && ours.get() != kTooManyOfProcess && ours.get() != kTooManyOfSystem)
+    starting.how = StartsHow::kOtherRoot;
+  return starting;
 }
 
 }  // namespace karst::runtime

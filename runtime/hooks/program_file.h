@@ -10,7 +10,12 @@ namespace karst::runtime {
 /// At start: which dynamic linker this process has.
 void note_own_loader();
 
+struct Starting {
+  format::StartsHow how = format::StartsHow::kAsUsual;
+  bool has_libasan = false;  ///< gcc's AddressSanitizer as a library
+};
+
 /// Of an open file (to be read), or what a script names behind #!. `library`: path of libkarst.so.
-format::StartsHow how_it_starts(int file, const char* library);
+Starting how_it_starts(int file, const char* library);
 
 }  // namespace karst::runtime

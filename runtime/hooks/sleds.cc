@@ -381,6 +381,12 @@ std::uint32_t count_instrumented_modules() {
   return count;
 }
 
+bool program_has_sleds() {
+  bool has = false;
+  for_each_image([&has](const ModuleImage& image) { has = has || *image.path == '\0'; });
+  return has;
+}
+
 std::uint32_t register_modules() {
   for_each_image([](const ModuleImage& image) {
     Arrived arrived{};

@@ -21,6 +21,8 @@ bool prepare_modules();
 
 /// Modules with anything to trace among those loaded now. Reads the note alone; cheap.
 std::uint32_t count_instrumented_modules();
+/// The program itself is one.
+bool program_has_sleds();
 
 /// At start. Enters all loaded modules with sleds and their functions into the arena. A module whose table is damaged
 /// is left alone with a message. Returns how many modules can be patched.

@@ -10,9 +10,9 @@ namespace {
 
 /// How a variable that the given environment has, too, goes together with ours.
 enum class Joins {
-  kNo,        ///< theirs stays
-  kAsList,    ///< ours, a colon, theirs, unless theirs names us already
-  kDecides,   ///< KARST_OPTIONS: theirs means that all is theirs
+  kNo,       ///< theirs stays
+  kAsList,   ///< ours, a colon, theirs, unless theirs names us already
+  kDecides,  ///< KARST_OPTIONS: theirs means that all is theirs
 };
 
 struct Kept {
@@ -20,7 +20,7 @@ struct Kept {
   Joins joins;
   std::uint32_t offset;  // of NAME=VALUE in g_text; 0: there is none
 };
-enum : std::size_t { kPreload, kOptions };
+enum : std::size_t { kPreload, kOptions, kSystem, kAsan };
 Kept g_kept[] = {{"LD_PRELOAD=", Joins::kAsList, 0},
                  {"KARST_OPTIONS=", Joins::kDecides, 0},
                  {"KARST_SYSTEM=", Joins::kNo, 0},
@@ -100,9 +100,8 @@ std::size_t kept_of(Reader& reader, const char* variable) {
 }
 
 bool is_of_us(std::size_t i, const char* value) {
-  return i == kOptions || starts_with(g_kept[i].name, "KARST_") ? true
-         : g_kept[i].name[0] == 'A'                             ? false
-                                                                : names_us_anywhere(value);
+  if (i == kOptions || i == kSystem) return true;
+  return i != kAsan && names_us_anywhere(value);
 }
 
 bool has_asan_option(const char* value) {
@@ -110,6 +109,9 @@ bool has_asan_option(const char* value) {
     if (starts_with(value, "verify_asan_link_order=")) return true;
   return false;
 }
+
+/// Whether there is such a variable to be put back.
+bool is_kept(std::size_t i, bool has_libasan) { return g_kept[i].offset != 0 && (i != kAsan || has_libasan); }
 
 /// A list that we need not be put before.
 bool is_joined(std::size_t i, const char* value) {
@@ -131,13 +133,12 @@ void keep_for_children(char** environment, std::uint32_t preloads) {
         while (first < own.size && own.begin[first] != ':' && own.begin[first] != ' ') ++first;
         all = all && own.size != 0 && first < sizeof g_library && keep(kept, own.begin, own.size);
         if (all) copy(g_library, own.begin, first);
-      } else if (kept.joins == Joins::kAsList) {
-        if (has_asan_option(value)) all = all && keep(kept, kAsanOption, sizeof kAsanOption - 1);
       } else if (is_of_us(static_cast<std::size_t>(&kept - g_kept), value)) {
         all = all && keep(kept, value, length(value));
       }
     }
   }
+  all = all && keep(g_kept[kAsan], kAsanOption, sizeof kAsanOption - 1);
   if (all && g_kept[kPreload].offset != 0 && g_kept[kOptions].offset != 0) return;
   for (Kept& kept : g_kept) kept.offset = 0;
   g_library[0] = '\0';
@@ -152,7 +153,8 @@ bool is_readable_text(const char* text) {
 
 const char* kept_library() { return g_library; }
 
-ChildEnvironment::ChildEnvironment(char* const* given, Wish wish) : given_(given), wish_(wish) {
+ChildEnvironment::ChildEnvironment(char* const* given, Wish wish, bool has_libasan)
+    : given_(given), wish_(wish), has_libasan_(has_libasan) {
   if (wish == Wish::kFollow && g_kept[kPreload].offset == 0) return;
   wish == Wish::kFollow ? wish_to_follow() : wish_to_leave();
   if (change_ == Change::kNew && (count_ > kMost || text_size_ > kMostText)) change_ = Change::kTooLarge;
@@ -167,7 +169,7 @@ void ChildEnvironment::wish_to_follow() {
     const char* const variable = given_[count_];
     if (variable == nullptr) break;
     const std::size_t i = kept_of(reader, variable);
-    if (i == kKept || g_kept[i].offset == 0) continue;
+    if (i == kKept || !is_kept(i, has_libasan_)) continue;
     const char* const value = variable + length(g_kept[i].name);
     const std::size_t size = reader.length_of(value, kMostValue);
     if (size == kMostValue) return;
@@ -187,9 +189,9 @@ void ChildEnvironment::wish_to_follow() {
   }
   entries_ = count_;
   for (std::size_t i = 0; i < kKept; ++i)
-    if (g_kept[i].offset != 0 && !has[i]) ++entries_;
+    if (is_kept(i, has_libasan_) && !has[i]) ++entries_;
   // Variables beside these two may have been taken out of an environment that is ours else.
-  if (has[kPreload] && has[kOptions] && joined) return;
+  if (has[kPreload] && has[kOptions] && joined && (has[kAsan] || !has_libasan_)) return;
   change_ = Change::kNew;
 }
 
@@ -223,7 +225,7 @@ char** ChildEnvironment::make(void* memory) const {
     char* const variable = given_[n];
     const std::size_t i = kept_of(reader, variable);
     const bool leaves = wish_ == Wish::kLeave;
-    if (i == kKept || (!leaves && g_kept[i].offset == 0)) {
+    if (i == kKept || (!leaves && !is_kept(i, has_libasan_))) {
       list[used++] = variable;
       continue;
     }
@@ -257,7 +259,7 @@ char** ChildEnvironment::make(void* memory) const {
   }
   if (wish_ == Wish::kFollow)
     for (std::size_t i = 0; i < kKept; ++i)
-      if (g_kept[i].offset != 0 && !has[i]) list[used++] = const_cast<char*>(text_of(g_kept[i]));
+      if (is_kept(i, has_libasan_) && !has[i]) list[used++] = const_cast<char*>(text_of(g_kept[i]));
   list[used] = nullptr;
   return list;
 }

@@ -33,8 +33,9 @@ class ChildEnvironment {
   static constexpr std::size_t kMost = 4096;
   static constexpr std::size_t kMostText = 16384;
 
-  /// `given` may be null or anything.
-  ChildEnvironment(char* const* given, Wish wish);
+  /// `given` may be null or anything. `has_libasan`: the program has gcc's AddressSanitizer, which wants to be told that
+  /// it need not be the first library.
+  ChildEnvironment(char* const* given, Wish wish, bool has_libasan = false);
   Change change() const { return change_; }
   /// As it was given, or kLeave where the environment's maker chose so.
   Wish wish() const { return wish_; }
@@ -49,6 +50,7 @@ class ChildEnvironment {
 
   char* const* given_;
   Wish wish_;
+  bool has_libasan_;
   Change change_ = Change::kNone;
   std::size_t count_ = 0;      // of given_
   std::size_t entries_ = 0;    // of the new one, at most

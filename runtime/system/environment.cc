@@ -2,20 +2,12 @@
 
 #include "runtime/system/memory.h"
 
-#ifndef KARST_STATIC
-extern "C" {
-#pragma weak __asan_init  // gcc's AddressSanitizer, if the program has it
-void __asan_init();
-}
-#endif
-
 namespace karst::runtime {
 namespace {
 
 constexpr char kOptions[] = "KARST_OPTIONS=";
 constexpr char kSystem[] = "KARST_SYSTEM=";
 constexpr char kPreload[] = "LD_PRELOAD=";
-constexpr char kAsan[] = "ASAN_OPTIONS=";
 constexpr const char* kOurs[] = {"/libkarst.so",     "/libkarst-locks.so", "/libkarst-memory.so",  "/libkarst-files.so",
                                  "/libkarst-net.so", "/libkarst-time.so",  "/libkarst-contexts.so"};
 // Programs load what these name, and tell it what they say of themselves (annotations/).
@@ -72,22 +64,6 @@ PartOfList own_part_of_preload(const char* list, std::uint32_t count) {
 
 namespace {
 
-/// What launch.cc has put there for programs with gcc's AddressSanitizer; false when it was all. One that is in this
-/// process may still have to read it.
-bool cut_asan_option(char* value) {
-  constexpr char kOption[] = "verify_asan_link_order=0";
-  constexpr std::size_t kSize = sizeof kOption - 1;
-#ifndef KARST_STATIC
-  if (&__asan_init != nullptr) return true;
-#endif
-  if (!starts_with(value, kOption)) return true;
-  if (value[kSize] == '\0') return false;
-  if (value[kSize] != ':') return true;
-  char* to = value;
-  for (const char* from = value + kSize + 1; (*to = *from) != '\0'; ++from) ++to;
-  return true;
-}
-
 bool is_our_listener(const char* variable) {
   for (const char* name : kListeners)
     if (starts_with(variable, name)) return names_us(variable, length(variable));
@@ -101,7 +77,6 @@ void hide_from_children(char** environment) {
   char** to = environment;
   for (char** from = environment; *from != nullptr; ++from) {
     if (starts_with(*from, kOptions) || starts_with(*from, kSystem) || is_our_listener(*from)) continue;
-    if (starts_with(*from, kAsan) && !cut_asan_option(*from + sizeof kAsan - 1)) continue;
     if (starts_with(*from, kPreload) && !cut_preload(*from + sizeof kPreload - 1)) continue;
     *to++ = *from;
   }

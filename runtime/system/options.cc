@@ -51,10 +51,12 @@ void apply(Options& options, char* entry) {
           .text("=")
           .text(value, length(value))
           .text(" ignored: 0 or 1 is needed");
-  } else if (equal(entry, "budget")) {
-    if (!format::parse_budget(value, options.budget))
+  } else if (equal(entry, "budget") || equal(entry, "plain-budget")) {
+    if (!format::parse_budget(value, entry[0] == 'p' ? options.plain_budget : options.budget))
       Message()
-          .text("KARST_OPTIONS: budget=")
+          .text("KARST_OPTIONS: ")
+          .text(entry)
+          .text("=")
           .text(value, length(value))
           .text(" ignored: a share of time from 0.1% to 100% is needed, like 5%");
   } else if (equal(entry, "min-duration")) {
