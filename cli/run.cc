@@ -371,7 +371,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   // timeout or a shell starts, has what it would have if it were started itself.
   if (launch.plain.programs && !options.budget && !options.min_duration &&
       launch.runtime_options.find("budget=") == std::string::npos)
-    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "budget=" + kPlainBudget;
+    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "plain-budget=" + kPlainBudget;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
     if (!place) return usage_error("--trigger: " + place.error().message, "run");

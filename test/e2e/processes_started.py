@@ -275,5 +275,17 @@ class Status(Started):
         self.assertIn("is not patched", run.err)
 
 
+class Budget(Started):
+    def test_the_default_is_for_programs_that_were_not_built_for_tracing(self):
+        program = build("budget-often", "processes/often.c", "-O1", compiler="karst-gcc")
+        plain = build("budget-often-plain", "processes/often.c", "-O1", compiler="gcc")
+        kept_all = 500_000  # in a second; many more than a budget has room for, and fewer than a slow machine makes
+        for file, options, is_whole in ((plain, (), False), (program, (), True), (program, ("--budget", "5%"), False),
+                                        (plain, ("--budget", "off"), True)):
+            with self.subTest(file=file, options=options):
+                run = self.run_traced("timeout", "60", file, options=("--min-instructions", "0", *options))
+                self.assertEqual(run.trace.counts["little"] > kept_all, is_whole, run.err)
+
+
 if __name__ == "__main__":
     main()
