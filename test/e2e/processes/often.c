@@ -3,8 +3,11 @@
 
 volatile int sum;
 
-__attribute__((noinline)) void little(int n) {
-  for (int i = 0; i < 4; ++i) sum += n * i;
+__attribute__((noinline)) int little(int n, int m) {
+  const int a = n * 7 + m, b = (n ^ m) * 5, c = (a >> 3) + b * 11;
+  const int d = (a & b) * 13 + c, e = (c ^ d) + (d >> 5) * 3;
+  sum = e;
+  return a + b * 3 + c * 5 + d * 7 + e * 9;
 }
 
 static double now(void) {
@@ -16,6 +19,6 @@ static double now(void) {
 int main(void) {
   const double end = now() + 1;
   while (now() < end)
-    for (int i = 0; i < 1000; ++i) little(i);
+    for (int i = 0; i < 1000; ++i) little(i, i + 1);
   return 0;
 }
