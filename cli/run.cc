@@ -446,11 +446,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   say_which_probes(launch.plain.probes, ran->plain);
   say_unseen_allocators(ran->plain);
   const double overhead = overhead_of(*summary, ran->cpu_ns);
-  const char* const why_alone = !ran->samples_alone        ? nullptr
-                                : launch.program.is_static ? "it is statically linked"
-                                : launch.program.why_foreign != nullptr
-                                    ? "the tracing runtime cannot be loaded into it"
-                                                           : "it has no function that can be traced";
+  const char* const why_alone = !ran->samples_alone                     ? nullptr
+                                : launch.program.is_static              ? "it is statically linked"
+                                : launch.program.why_foreign != nullptr ? "the tracing runtime cannot be loaded into it"
+                                                                        : "it has no function that can be traced";
   fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
                                ran->samples.samples.size(), why_alone, notes_alone ? summary->notes : 0,
                                time_taken(began, ran->times)))});  // no failure: it wraps the line as well

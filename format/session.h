@@ -121,8 +121,8 @@ struct Hello {
                                  ///< kAsks: moments in the answer are numbered from here;
                                  ///< kPatches: PatchesAsked
   std::uint32_t function_count;  ///< kStarts: StartsHow
-  ForkOrigin origin;         ///< kForked, kAsks
-  std::uint64_t from_ticks;  ///< kAsks: the stretch of time
+  ForkOrigin origin;             ///< kForked, kAsks
+  std::uint64_t from_ticks;      ///< kAsks: the stretch of time
   std::uint64_t to_ticks;
   SessionSecret secret;
 };

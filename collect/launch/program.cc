@@ -186,8 +186,9 @@ const char* why_foreign(const ElfFile& file) {
 /// What a dynamic linker of glibc is told to load, by its command line. Empty: nothing, or it looks for it in its own
 /// directories.
 std::string loaded_by(const std::vector<std::string>& command) {
-  constexpr std::string_view kWithValue[] = {"--library-path", "--inhibit-rpath", "--audit", "--preload", "--argv0",
-                                             "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"};
+  constexpr std::string_view kWithValue[] = {"--library-path",     "--inhibit-rpath", "--audit",
+                                             "--preload",          "--argv0",         "--glibc-hwcaps-prepend",
+                                             "--glibc-hwcaps-mask"};
   for (std::size_t i = 1; i < command.size(); ++i) {
     if (std::find(std::begin(kWithValue), std::end(kWithValue), command[i]) != std::end(kWithValue))
       ++i;

@@ -18,23 +18,23 @@ inline constexpr const char* kWhyOldLoader =
     "is loaded by a glibc that is older than 2.34: the tracing runtime cannot be loaded into it";
 
 struct Program {
-  std::filesystem::path path;   ///< the file to execute
-  std::filesystem::path file;   ///< the program's own: another one if `path` is a dynamic linker that is told to load it
-  bool executable = true;       ///< false: there is such a file, but it may not be executed (status 126)
-  bool has_sleds = false;       ///< built with karst-gcc or karst-g++
-  bool is_static = false;       ///< no loader brings libraries into it, and libkarst is not inside
-  std::string interpreter;      ///< of a script: the program behind #!
-  bool has_notes = false;       ///< it says notes of its own (karst/karst.h)
-  bool has_coroutines = false;  ///< C++20's, as its symbols say
+  std::filesystem::path path;  ///< the file to execute
+  std::filesystem::path file;  ///< the program's own: another one if `path` is a dynamic linker that is told to load it
+  bool executable = true;      ///< false: there is such a file, but it may not be executed (status 126)
+  bool has_sleds = false;      ///< built with karst-gcc or karst-g++
+  bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
+  std::string interpreter;     ///< of a script: the program behind #!
+  bool has_notes = false;      ///< it says notes of its own (karst/karst.h)
+  bool has_coroutines = false;        ///< C++20's, as its symbols say
   const char* why_foreign = nullptr;  ///< null, or why its dynamic linker (or its script's) cannot load the runtime
-  bool has_libasan = false;     ///< gcc's AddressSanitizer, which wants to be the first library
-  std::string stack_switcher;   ///< why it is known to switch stacks: "is linked with libco.so"; empty: it is not
+  bool has_libasan = false;           ///< gcc's AddressSanitizer, which wants to be the first library
+  std::string stack_switcher;         ///< why it is known to switch stacks: "is linked with libco.so"; empty: it is not
 
   bool takes_no_runtime() const { return is_static || why_foreign != nullptr; }
 };
 
-/// Looks `command[0]` up, in PATH when it has no slash. None when there is no such file. The other words matter where it
-/// is a dynamic linker (`ld-linux-x86-64.so.2 --library-path lib ./app`).
+/// Looks `command[0]` up, in PATH when it has no slash. None when there is no such file. The other words matter where
+/// it is a dynamic linker (`ld-linux-x86-64.so.2 --library-path lib ./app`).
 std::optional<Program> find_program(const std::vector<std::string>& command);
 
 /// The file of the program that a process runs, as the kernel has it; if that is a dynamic linker, of what it was told

@@ -114,8 +114,7 @@ class ProgramFile {
       return false;
     constexpr int kToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     fd_ = static_cast<int>(sys::call(SYS_openat, directory, sys::word(path), kToRead, 0));
-    if (fd_ < 0)
-      fd_ = static_cast<int>(sys::call(SYS_openat, directory, sys::word(path), O_PATH | O_CLOEXEC, 0));
+    if (fd_ < 0) fd_ = static_cast<int>(sys::call(SYS_openat, directory, sys::word(path), O_PATH | O_CLOEXEC, 0));
     return fd_ >= 0 && is_program(fd_);
   }
   /// The program's own descriptor, which may be good for its name alone (O_PATH).
@@ -273,13 +272,13 @@ void follow_started_programs() {
 
 }  // namespace karst::runtime
 
-#define KARST_BEFORE_LIBC(type, name, parameters)                                           \
+#define KARST_BEFORE_LIBC(type, name, parameters)                                            \
   extern "C" __attribute__((visibility("default"))) type karst_##name parameters asm(#name); \
   extern "C" type karst_##name parameters
 /// One of several versions, which libkarst.map lists; `mark` is @, or @@ for the one that a name alone means.
-#define KARST_BEFORE_LIBCS(type, name, mark, version, function, parameters)                      \
-  extern "C" __attribute__((visibility("default"))) type function parameters asm(#function);      \
-  asm(".symver " #function ", " #name mark version);                                             \
+#define KARST_BEFORE_LIBCS(type, name, mark, version, function, parameters)                  \
+  extern "C" __attribute__((visibility("default"))) type function parameters asm(#function); \
+  asm(".symver " #function ", " #name mark version);                                         \
   extern "C" type function parameters
 
 <<<<<<< HEAD
@@ -322,8 +321,7 @@ KARST_BEFORE_LIBC(int, fexecve, (int file, Strings arguments, Strings environmen
   });
 }
 
-KARST_BEFORE_LIBC(int, execveat,
-                  (int directory, const char* path, Strings arguments, Strings environment, int flags)) {
+KARST_BEFORE_LIBC(int, execveat, (int directory, const char* path, Strings arguments, Strings environment, int flags)) {
   const bool is_itself = (flags & AT_EMPTY_PATH) != 0 && is_readable_text(path) && *path == '\0';
   const Named named{is_itself ? Named::By::kDescriptor : Named::By::kPath, path, directory};
   return become(named, environment, [=](Strings used) {
@@ -338,17 +336,17 @@ KARST_BEFORE_LIBC(int, execveat,
 }
 
 // libc's own count their arguments and put them on the stack, too.
-#define KARST_LISTED(first, list, before_end, list_name)                                              \
-  va_list list;                                                                                       \
-  std::size_t count = 1;                                                                              \
-  va_start(list, first);                                                                              \
-  while (va_arg(list, char*) != nullptr) ++count;                                                     \
-  before_end;                                                                                         \
-  va_end(list);                                                                                       \
-  auto** const list_name = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));         \
-  va_start(list, first);                                                                              \
-  list_name[0] = const_cast<char*>(first);                                                            \
-  for (std::size_t i = 1; i <= count; ++i) list_name[i] = va_arg(list, char*);                         \
+#define KARST_LISTED(first, list, before_end, list_name)                                       \
+  va_list list;                                                                                \
+  std::size_t count = 1;                                                                       \
+  va_start(list, first);                                                                       \
+  while (va_arg(list, char*) != nullptr) ++count;                                              \
+  before_end;                                                                                  \
+  va_end(list);                                                                                \
+  auto** const list_name = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*))); \
+  va_start(list, first);                                                                       \
+  list_name[0] = const_cast<char*>(first);                                                     \
+  for (std::size_t i = 1; i <= count; ++i) list_name[i] = va_arg(list, char*);                 \
   va_end(list)
 
 KARST_BEFORE_LIBC(int, execl, (const char* path, const char* first, ...)) {
@@ -368,7 +366,7 @@ KARST_BEFORE_LIBC(int, execle, (const char* path, const char* first, ...)) {
   });
 }
 
-#define KARST_SPAWN_PARAMETERS                                                                                     \
+#define KARST_SPAWN_PARAMETERS                                                                                      \
   (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, \
    Strings arguments, Strings environment)
 

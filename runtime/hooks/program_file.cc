@@ -104,7 +104,8 @@ void for_each_entry(int file, const Segments& segments, Visit visit) {
   ElfW(Dyn) part[16];
   const std::uint64_t count = segments.dynamic.p_filesz / sizeof part[0];
   for (std::uint64_t i = 0; i < count && i < kMostEntries;) {
-    const std::size_t n = read_at(file, part, sizeof part, segments.dynamic.p_offset + i * sizeof part[0]) / sizeof part[0];
+    const std::size_t n =
+        read_at(file, part, sizeof part, segments.dynamic.p_offset + i * sizeof part[0]) / sizeof part[0];
     if (n == 0) return;
     for (std::size_t k = 0; k < n && i < count; ++k, ++i) {
       if (part[k].d_tag == DT_NULL) return;

@@ -21,12 +21,9 @@ struct Kept {
   std::uint32_t offset;  // of NAME=VALUE in g_text; 0: there is none
 };
 enum : std::size_t { kPreload, kOptions, kSystem, kAsan };
-Kept g_kept[] = {{"LD_PRELOAD=", Joins::kAsList, 0},
-                 {"KARST_OPTIONS=", Joins::kDecides, 0},
-                 {"KARST_SYSTEM=", Joins::kNo, 0},
-                 {"ASAN_OPTIONS=", Joins::kAsList, 0},
-                 {"INTEL_LIBITTNOTIFY64=", Joins::kNo, 0},
-                 {"NVTX_INJECTION64_PATH=", Joins::kNo, 0}};
+Kept g_kept[] = {{"LD_PRELOAD=", Joins::kAsList, 0},       {"KARST_OPTIONS=", Joins::kDecides, 0},
+                 {"KARST_SYSTEM=", Joins::kNo, 0},         {"ASAN_OPTIONS=", Joins::kAsList, 0},
+                 {"INTEL_LIBITTNOTIFY64=", Joins::kNo, 0}, {"NVTX_INJECTION64_PATH=", Joins::kNo, 0}};
 constexpr std::size_t kKept = sizeof g_kept / sizeof g_kept[0];
 
 char g_text[16384];

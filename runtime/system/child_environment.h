@@ -1,16 +1,16 @@
 // Environments of programs that this one starts. Who passes a new one (`env -i`, a start script's own LD_PRELOAD) means
 // the program's variables, and not us: what brought us here is put back. Where we cannot be loaded it is taken out.
 //
-// An environment is the program's own memory, and may be no memory at all: each page is asked for before it is read. The
-// new list is made in the caller's frame, as the caller may be a vfork child or a signal handler.
+// An environment is the program's own memory, and may be no memory at all: each page is asked for before it is read.
+// The new list is made in the caller's frame, as the caller may be a vfork child or a signal handler.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace karst::runtime {
 
-/// At start, before anyone else changes it: keeps copies of the variables by which we come into programs. `preloads`: so
-/// many libraries come with us, at least (Options::preloads).
+/// At start, before anyone else changes it: keeps copies of the variables by which we come into programs. `preloads`:
+/// so many libraries come with us, at least (Options::preloads).
 void keep_for_children(char** environment, std::uint32_t preloads);
 
 /// It can be read, up to its end; such a text is shorter than a page.
@@ -33,8 +33,8 @@ class ChildEnvironment {
   static constexpr std::size_t kMost = 4096;
   static constexpr std::size_t kMostText = 16384;
 
-  /// `given` may be null or anything. `has_libasan`: the program has gcc's AddressSanitizer, which wants to be told that
-  /// it need not be the first library.
+  /// `given` may be null or anything. `has_libasan`: the program has gcc's AddressSanitizer, which wants to be told
+  /// that it need not be the first library.
   ChildEnvironment(char* const* given, Wish wish, bool has_libasan = false);
   Change change() const { return change_; }
   /// As it was given, or kLeave where the environment's maker chose so.
