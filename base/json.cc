@@ -4,8 +4,21 @@
 
 namespace karst {
 
-void append_json_string(std::string& out, std::string_view text) {
+namespace {
+
+void append_escaped(std::string& out, std::uint32_t code) {
   constexpr char kHex[] = "0123456789abcdef";
+  if (code > 0xffff) {  // two surrogates
+    append_escaped(out, 0xd7c0 + (code >> 10));
+    code = 0xdc00 | (code & 0x3ff);
+  }
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) out += kHex[code >> shift & 15];
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const char c = text.front();
@@ -19,13 +32,15 @@ void append_json_string(std::string& out, std::string_view text) {
     } else if (c == '\t') {
       out += "\\t";
     } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      append_escaped(out, byte);
     } else if (byte < 0x80) {
       out += c;
     } else if ((length = utf8_character(text)) != 0) {
-      out += text.substr(0, length);
+      const std::uint32_t code = length == 1 ? 0 : utf8_code_point(text.substr(0, length));
+      if (is_misleading(code))
+        append_escaped(out, code);
+      else
+        out += text.substr(0, length);
     } else {
       out += kReplacementCharacter;
       length = 1;

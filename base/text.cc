@@ -10,12 +10,6 @@
 namespace karst {
 namespace {
 
-// C1 controls, line separators, and what changes the direction of text.
-bool misleading(std::uint32_t code) {
-  return code < 0xa0 || code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
-}
-
 char* write_integer(char* to, std::uint64_t value) {
   if (value >= 1000) return std::to_chars(to, to + kMostDurationText, value).ptr;
   // Few digits, as in most durations: twice as fast.
@@ -56,7 +50,7 @@ std::string make_printable(std::string_view text, bool lines) {
       length = 1;
     } else if (length > 1) {
       const std::uint32_t code = utf8_code_point(text.substr(0, length));
-      if (misleading(code)) {
+      if (is_misleading(code)) {
         out += fmt::format("\\u{{{:04x}}}", code);
       } else {
         out += text.substr(0, length);

@@ -9,7 +9,7 @@
 namespace karst {
 
 /// `text` from a trace, safe to print on a terminal and on one line: control characters, invalid UTF-8 and characters
-/// that reorder text become \n, \t, \xNN or \u{NNNN}.
+/// that reorder text or are not seen become \n, \t, \xNN or \u{NNNN}.
 std::string printable(std::string_view text);
 /// The same, but newlines stay.
 std::string printable_lines(std::string_view text);

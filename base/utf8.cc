@@ -26,6 +26,12 @@ std::uint32_t utf8_code_point(std::string_view character) {
   return code;
 }
 
+bool is_misleading(std::uint32_t code) {
+  return code < 0xa0 || code == 0x061c || code == 0x180e || code == 0x200b || code == 0x200e || code == 0x200f ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+         (code >= 0xfff9 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe007f);
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());

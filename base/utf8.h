@@ -17,6 +17,10 @@ std::size_t utf8_character(std::string_view text);
 /// Of a valid character of two or more bytes.
 std::uint32_t utf8_code_point(std::string_view character);
 
+/// Whether a character of two or more bytes does harm where text is shown: C1 controls, which terminals obey, line
+/// separators, what changes the direction of text, and what is not seen at all.
+bool is_misleading(std::uint32_t code_point);
+
 /// `text` with each invalid byte replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
 

@@ -74,6 +74,10 @@ void register_recover(Command app, int& status);
 void register_where(Command app, int& status);
 void register_describe(Command app);
 
+/// All of karst but the process around it: runs the command of a command line, and returns the exit status. Throws what
+/// is not foreseen.
+int run_command_line(int argc, const char* const* argv);
+
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.
 int fail(const Error& error);
 /// The same for a command line that cannot be understood, with a hint at the help; returns kExitUsage.

@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: fuzz_seeds DIRECTORY\n");
     return 2;
   }
-  for (const char* target : {"trace", "export"})
+  for (const char* target : {"trace", "export", "answers"})
     if (!write_all(std::filesystem::path(argv[1]) / target)) return 1;
   return 0;
 }

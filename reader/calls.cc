@@ -9,6 +9,7 @@
 #include "format/event.h"
 #include "format/moments.h"
 #include "format/note.h"
+#include "reader/held_times.h"
 #include "reader/model.h"
 #include "reader/partial.h"
 #include "reader/rebuilder.h"
@@ -198,6 +199,7 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   consume_all(blocks);
   if (!started_) return;
 
+  if (!first_segment && first_ < calls_.last_ticks) overlaps_ = true;
   const std::uint64_t end = latest();
   if (switching_) pass_switches(std::max(end, ended_));
   while (top_ != 0) end_top(std::max(end, ended_), walk::Way::kUnseen);
@@ -311,6 +313,8 @@ Calls Rebuilder::finish() {
   calls_.unmatched_exits = oddities().unmatched_exits;
   calls_.missing_exits = oddities().missing_exits;
   calls_.strange_jumps = oddities().strange_jumps;
+  // Else rows have the times of events that are in order. Switches have times of their own.
+  if (calls_.out_of_order != 0 || overlaps_ || switching_) hold_times(calls_);
   return std::move(calls_);
 }
 

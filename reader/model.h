@@ -201,7 +201,13 @@ struct Note {
 
 inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { return ticks > cost ? ticks - cost : 0; }
 
-/// The calls of one thread in order of their begin (a parent before its children), in columns.
+/// The calls of one thread in order of their begin (a parent before its children), in columns. Whatever events say, and
+/// whoever wrote them, rebuild_calls() promises of these, and what cuts or filters calls keeps up:
+/// - begin[i] <= begin[i + 1], begin[i] + duration[i] does not overflow, and begin[0] >= first_ticks.
+/// - parent[i] < i or kNoParent. Rows are a tree in preorder: the rows within a call are those right behind it.
+/// - A call lies within its parent's time. Siblings do not overlap, nor do calls without a parent.
+/// - Notes are in order of time. None is earlier than the begin of its row, which is a row or kNoParent.
+/// Where the clock ran backwards (out_of_order), times are held for that (reader/held_times.h).
 struct Calls {
   Column<std::uint32_t> function;  ///< id in the thread's process
   Column<std::uint64_t> begin;     ///< ticks

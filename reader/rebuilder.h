@@ -16,6 +16,7 @@
 //   no more.
 // - A call that is shorter than the process's least duration, and has nothing in it, is left out: the process could not
 //   do so itself where a block ended between enter and exit, or a signal handler came.
+// - Times do not run backwards: where events' do, rows' are held (held_times.h).
 // - What is open when the segment ends is marked open, its last sure moment is the last event; after the last segment
 //   the end of the thread or of its process, if it has come.
 #pragma once
@@ -132,6 +133,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   std::size_t first_note_ = 0;                    // of the segment
   std::vector<std::uint32_t> notes_open_begins_;  // how many there were at each of the segment's notes
   std::uint64_t ended_ = 0;                       // see ended()
+  bool overlaps_ = false;                         // a segment begins before the one before it ended
 
   std::unordered_map<std::uint32_t, OpenCount> open_count_;
 

@@ -39,6 +39,7 @@ set(engine_sources
   base/json base/plain_name base/text base/utf8
   query/flame query/selection query/table
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
+  reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
   reader/state_walk reader/states reader/switches reader/thread_states reader/trace
   symbols/function_filter

@@ -178,13 +178,21 @@ TEST(Calls, OnTheTwoSidesOfAGapAreApart) {
   EXPECT_EQ(calls.last_ticks, 99U);
 }
 
-TEST(Calls, TimesThatGoBackAreCountedAndDurationsStayAboveZero) {
+TEST(Calls, TimesThatGoBackAreCountedAndHeld) {
   const auto calls = rebuild({{0, {enter(100, 1), enter(90, 2), leave(80, 2), enter(120, 3), leave(110, 1)}}});
   EXPECT_EQ(calls.out_of_order, 3U);
-  EXPECT_EQ(rows(calls), (Rows{{1, 100, 10, kNoParent, 0, kCallComplete},
-                               {2, 90, 0, 0, 1, kCallComplete},
+  EXPECT_EQ(rows(calls), (Rows{{1, 100, 20, kNoParent, 0, kCallComplete},
+                               {2, 100, 0, 0, 1, kCallComplete},
                                {3, 120, 0, 0, 1, kCallOpenEnd}}));
   EXPECT_EQ(calls.last_ticks, 120U);
+}
+
+// A call within another one that ended before it began was looked for behind the end of its caller's rows.
+TEST(Calls, SegmentsThatGoBackInTimeFollowOneAnother) {
+  const auto calls = rebuild({{0, {enter(500, 1), enter(600, 2)}}, {4, {enter(100, 1), leave(150, 1)}}});
+  EXPECT_EQ(rows(calls), (Rows{{1, 500, 100, kNoParent, 0, kCallOpenEnd},
+                               {2, 600, 0, 0, 1, kCallOpenEnd},
+                               {1, 600, 0, kNoParent, 0, kCallComplete}}));
 }
 
 TEST(Calls, TheUpperBitsOfTheClockAreTheBlocks) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "reader/held_times.h"
 #include "test/view/random_trace.h"
 #include "view/tiles/tiles.h"
 
@@ -161,7 +162,7 @@ TEST(Index, HoldsTimesThatRunBackwards) {
   const view::CallColumns& calls = index->threads()[0].calls;
   EXPECT_GT(index->threads()[0].out_of_order, 0U);
   ASSERT_EQ(calls.size(), 4U);
-  EXPECT_TRUE(view::times_in_order(calls));
+  EXPECT_TRUE(reader::times_in_order(calls.begin, calls.duration, calls.parent));
   EXPECT_EQ(calls.begin[1], 1500U);
   EXPECT_EQ(calls.duration[1], 0U);
   EXPECT_EQ(calls.begin[2], 1500U);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <functional>
-#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -69,49 +68,6 @@ void run_parallel(std::size_t count, const std::function<void(std::size_t)>& wor
 }
 
 query::Workers all_processors() { return {processors(), run_on_all}; }
-
-bool times_in_order(const CallColumns& calls) {
-  std::vector<std::uint64_t> end_at;  // by depth: the end of the last call there
-  std::uint64_t last = 0;
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    const std::uint64_t begin = calls.begin[row];
-    const std::uint64_t end = calls.end(row);
-    const std::size_t depth = calls.depth[row];
-    if (begin < last || end < begin) return false;
-    last = begin;
-    if (depth >= end_at.size()) end_at.resize(depth + 1, 0);
-    const std::uint32_t parent = calls.parent[row];
-    if (parent != reader::kNoParent && end > calls.end(parent)) return false;
-    if (depth != std::numeric_limits<std::uint16_t>::max() && begin < end_at[depth]) return false;
-    end_at[depth] = end;
-  }
-  return true;
-}
-
-void hold_times(reader::Calls& calls) {
-  struct Open {
-    std::uint32_t row;
-    std::uint64_t end;
-  };
-  std::vector<Open> stack;
-  std::uint64_t last = 0;
-  const auto pop = [&] {
-    const Open open = stack.back();
-    stack.pop_back();
-    last = std::max(last, open.end);
-    calls.duration[open.row] = last - calls.begin[open.row];
-  };
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    while (!stack.empty() && stack.back().row != calls.parent[row]) pop();
-    const std::uint64_t begin = calls.begin[row];
-    const std::uint64_t duration = calls.duration[row];
-    const std::uint64_t end = begin + std::min(duration, std::numeric_limits<std::uint64_t>::max() - begin);
-    last = std::max(last, begin);
-    calls.begin[row] = last;
-    stack.push_back({static_cast<std::uint32_t>(row), end});
-  }
-  while (!stack.empty()) pop();
-}
 
 const Strip& ThreadIndex::strip() const {
   static const Strip kNone;

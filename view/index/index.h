@@ -233,12 +233,6 @@ std::uint64_t first_event_of(const reader::BlockView& block);
 /// The same of its last.
 std::uint64_t last_event_of(const reader::BlockView& block);
 
-/// Makes the columns what CallColumns promises where the clock ran backwards: a time earlier than the one before it in
-/// the order of events is held. Changes nothing else.
-void hold_times(reader::Calls& calls);
-/// Whether hold_times would change nothing.
-bool times_in_order(const CallColumns& calls);
-
 /// Runs `work(i)` for i below `count` on as many threads as there are processors. What one of them throws is thrown
 /// here, when the others have ended; what was not begun by then is left out.
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work);

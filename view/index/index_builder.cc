@@ -42,8 +42,8 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
     std::nth_element(index.gaps.begin(), index.gaps.begin() + kMaxGaps, index.gaps.end(),
                      [](const Gap& a, const Gap& b) { return a.end - a.begin > b.end - b.begin; });
     index.gaps.resize(kMaxGaps);
-    std::sort(index.gaps.begin(), index.gaps.end(), [](const Gap& a, const Gap& b) { return a.begin < b.begin; });
   }
+  std::sort(index.gaps.begin(), index.gaps.end(), [](const Gap& a, const Gap& b) { return a.begin < b.begin; });
 }
 
 void take_facts(ThreadIndex& index, const reader::Calls& calls) {
@@ -170,7 +170,6 @@ void IndexBuilder::read_part(const Job& job) {
   const auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(index_.trace(), *part.thread, limits));
   if (limits.is_stopped()) return;
   take_facts(part, *calls);
-  if (!times_in_order(part.calls)) hold_times(*calls);
   part.owned = calls;
   find_gaps(index_.trace(), part);
   part.unread_from = calls->last_ticks;
@@ -190,29 +189,8 @@ void IndexBuilder::read(std::size_t number) {
   take_facts(index, *calls);
   index.owned = calls;
   find_gaps(index_.trace(), index);
-  // Each is a walk over all of the thread's calls. A thread that is most of the trace would keep one processor at
-  // work while the others have nothing to do.
-  bool in_order = false;
-  bool built = false;
-  const auto step = [&](std::size_t which) {
-    try {
-      if (which == 0) {
-        index.lanes.build(index.calls);
-        built = true;
-      } else {
-        in_order = times_in_order(index.calls);
-      }
-    } catch (const std::bad_alloc&) {  // what is not done is tried again below, where it is told
-    }
-  };
   of.done = true;
-  if (of.events * 2 > progress_.total) {
-    run_parallel(2, step);
-  } else {
-    step(1);
-  }
-  if (!in_order) hold_times(*calls);
-  if (!in_order || !built) index.lanes.build(index.calls);
+  index.lanes.build(index.calls);
   count_calls(index);
   if (preview_ != nullptr) preview_->add(number, index);
   if (progress_.also != nullptr) *progress_.also += of.events;

@@ -18,6 +18,7 @@
 #include "base/cache_directory.h"
 #include "format/checksum.h"
 #include "reader/fingerprint.h"
+#include "reader/held_times.h"
 #include "view/tiles/protocol.h"
 
 namespace karst::view {
@@ -115,7 +116,7 @@ bool fits(const ThreadIndex& thread, const std::vector<std::uint64_t>& counts) {
     if (id >= counts.size() || counts[id] == 0) return false;
     if (calls.parent[row] >= row && calls.parent[row] != reader::kNoParent) return false;
   }
-  if (!times_in_order(calls)) return false;
+  if (!reader::times_in_order(calls.begin, calls.duration, calls.parent)) return false;
   const auto is_row = [&](std::uint32_t row) { return row < calls.size(); };
   return std::all_of(thread.lanes.all_rows().begin(), thread.lanes.all_rows().end(), is_row) &&
          std::all_of(thread.lanes.all_nodes().begin(), thread.lanes.all_nodes().end(),

@@ -101,10 +101,14 @@ export function readable(name: string): string {
     .replace(/> (?=>)/g, ">");
 }
 
-/** Names may hold anything: control characters and those that reorder text are shown, not obeyed. */
+const kShown =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** Names may hold anything: control characters and those that reorder text, or are not seen, are shown, not obeyed. The
+ * same characters as base/utf8.h has. */
 export function visible(name: string): string {
-  return name.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
-    const code = c.charCodeAt(0);
+  return name.replace(kShown, (c) => {
+    const code = c.codePointAt(0) ?? 0;
     return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
   });
 }

@@ -36,6 +36,7 @@ test("overloads and template instances share their plain name, and so their colo
 
 test("control characters and those that reorder text are shown", () => {
   expect(visible("a\nb\u202ec\u0001")).toBe("a\\x0ab\\u{202e}c\\x01");
+  expect(visible("a\u2028\u200b\u061c\u{e0041}é\u{1f987}")).toBe("a\\u{2028}\\u{200b}\\u{61c}\\u{e0041}é\u{1f987}");
 });
 
 test("the standard library's spelled-out defaults give way to usual names", () => {
