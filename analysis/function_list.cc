@@ -54,7 +54,7 @@ std::uint32_t FunctionList::number_of(const reader::Trace& trace, const reader::
 }
 
 std::uint32_t FunctionList::stand_in(const reader::Trace& trace, const reader::Process& process, std::uint32_t id) {
-  const std::uint32_t slot = id < kMostStandIns ? id : 0;
+  const std::uint32_t slot = id < std::min(kMostStandIns, process.last_id) ? id : 0;
   const std::uint32_t number = *stand_ins_ + slot;
   if (number >= functions_.size()) functions_.resize(std::size_t{number} + 1);
   functions_[number].name = slot == 0 ? "functions without a record" : trace.function(process, id).name;

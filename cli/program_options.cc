@@ -250,6 +250,7 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   // Before those of the environment.
   launch.resolve.debug.directories.insert(launch.resolve.debug.directories.begin(), options.debug_dirs.begin(),
                                           options.debug_dirs.end());
+  if (options.debuginfod && !launch.resolve.debug.ask_servers()) return usage_error(kNoServers, subcommand);
 
   auto program = collect::find_program(command);
   if (!program) {
@@ -334,10 +335,17 @@ void add_program_options(Command command, ProgramOptions& options) {
                     "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
         .type_name("DIR")
         .allow_extra_args(false);
+    add_debuginfod_option(command, options.debuginfod);
     command.add_option("--map-path", options.map_paths, "Sources under FROM are under TO now")
         .type_name("FROM=TO")
         .allow_extra_args(false);
   });
+}
+
+void add_debuginfod_option(Command command, bool& debuginfod) {
+  command.add_flag("--debuginfod", debuginfod,
+                   "Ask the servers of DEBUGINFOD_URLS for debug files that are not here (also: KARST_DEBUGINFOD=1);\n"
+                   "it tells them the build-ids of what was traced");
 }
 
 }  // namespace karst::cli

@@ -32,6 +32,7 @@ struct ProgramOptions {
   bool no_patch = false;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
+  bool debuginfod = false;
   std::optional<std::string> user;
   bool no_follow = false;
   bool no_wait = false;
@@ -59,5 +60,10 @@ int exit_status(std::int32_t wait_status);
 /// What to end with when the program ran and nothing of it was recorded: its own status, which karst was asked to see
 /// what it can. 1 in place of 0 where tracing was to be had and failed, or was forbidden to patch (--no-patch).
 int status_without_trace(const collect::LaunchOptions& launch, const collect::LaunchResult& run);
+
+/// --debuginfod, for which DebugSearch::ask_servers() is asked; kNoServers says that it named none.
+void add_debuginfod_option(Command command, bool& debuginfod);
+inline constexpr const char* kNoServers =
+    "--debuginfod: DEBUGINFOD_URLS names no servers; set it to their addresses, with spaces between";
 
 }  // namespace karst::cli

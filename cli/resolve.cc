@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/program_options.h"
 #include "cli/text.h"
 #include "collect/record/raw.h"
 
@@ -21,6 +22,7 @@ struct Options {
   std::string strip;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
+  bool debuginfod = false;
 };
 
 int resolve(const Options& options) {
@@ -38,6 +40,7 @@ int resolve(const Options& options) {
   }
   raw.resolve.debug.directories.insert(raw.resolve.debug.directories.begin(), options.debug_dirs.begin(),
                                        options.debug_dirs.end());
+  if (options.debuginfod && !raw.resolve.debug.ask_servers()) return usage_error(kNoServers, "resolve");
   const std::string output = options.output.empty() ? options.raw : options.output;
   auto summary = collect::resolve_raw(options.raw, output, raw);
   if (!summary) return fail(summary.error());
@@ -83,6 +86,7 @@ void register_resolve(Command app, int& status) {
                   "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
       .type_name("DIR")
       .allow_extra_args(false);
+  add_debuginfod_option(command, options->debuginfod);
   command.add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
       .type_name("FROM=TO")
       .allow_extra_args(false);

@@ -12,6 +12,11 @@ namespace karst::patch {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+// Segments and tables may lie over each other, thousands of times. What is looked at stays in proportion to the file.
+constexpr std::size_t kMostSegments = 256;
+constexpr std::size_t kMostName = 16 << 10;
+constexpr unsigned kMostNotes = 10'000;  // of all segments
+constexpr std::size_t kMostNeeded = 4096;
 
 template <typename T>
 T load(const std::byte* at) {
@@ -62,17 +67,20 @@ Result<ElfImage> ElfImage::read(int descriptor) {
   image.is_fixed_ = header.e_type == ET_EXEC;
   image.entry_ = header.e_entry;
   const auto table = image.bytes_at(header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
-  if (table.empty()) return no_program;
+  if (table.empty() || header.e_phnum > kMostSegments) return no_program;
+  std::uint64_t mapped = 0;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     const auto segment = load<Elf64_Phdr>(table.data() + i * sizeof(Elf64_Phdr));
     if (segment.p_type == PT_LOAD &&
         (segment.p_offset > image.bytes_.size() || segment.p_filesz > image.bytes_.size() - segment.p_offset ||
          segment.p_filesz > segment.p_memsz || segment.p_vaddr + segment.p_memsz < segment.p_vaddr))
       return no_program;
+    if (segment.p_type == PT_LOAD) mapped += segment.p_filesz;
     image.segments_.push_back(segment);
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
       image.code_.push_back({segment.p_vaddr, segment.p_vaddr + segment.p_filesz});
   }
+  if (mapped / 4 > image.bytes_.size()) return no_program;
   // Sections are a help where a file has them: nothing depends on them.
   if (header.e_shentsize == sizeof(Elf64_Shdr)) {
     const auto sections = image.bytes_at(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
@@ -171,9 +179,13 @@ const Elf64_Shdr* ElfImage::section(const char* name) const {
 
 template <typename Visit>
 void ElfImage::for_each_symbol(Visit visit) const {
+  std::uint64_t most = bytes_.size();
+  std::uint64_t most_text = 4 * most;
   for (const Elf64_Shdr& s : sections_) {
     if ((s.sh_type != SHT_SYMTAB && s.sh_type != SHT_DYNSYM) || s.sh_link >= sections_.size()) continue;
     const auto table = bytes_at(s.sh_offset, s.sh_size);
+    if (table.size() > most) return;
+    most -= table.size();
     const auto names = bytes_at(sections_[s.sh_link].sh_offset, sections_[s.sh_link].sh_size);
     for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
       const auto symbol = load<Elf64_Sym>(table.data() + at);
@@ -183,7 +195,8 @@ void ElfImage::for_each_symbol(Visit visit) const {
       std::string_view name;
       if (symbol.st_name < names.size()) {
         const auto* text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
-        name = {text, strnlen(text, names.size() - symbol.st_name)};
+        name = {text, strnlen(text, std::min<std::uint64_t>({names.size() - symbol.st_name, kMostName, most_text}))};
+        most_text -= name.size();
       }
       visit(symbol.st_value, name, type, s.sh_type == SHT_DYNSYM);
     }
@@ -230,7 +243,7 @@ std::vector<std::string_view> ElfImage::needed() const {
     for (std::size_t at = 0; at + sizeof entry <= bytes.size(); at += sizeof entry) {
       std::memcpy(&entry, bytes.data() + at, sizeof entry);
       if (entry.d_tag == DT_NULL) break;
-      if (entry.d_tag == DT_NEEDED) places.push_back(entry.d_un.d_val);
+      if (entry.d_tag == DT_NEEDED && places.size() < kMostNeeded) places.push_back(entry.d_un.d_val);
       if (entry.d_tag == DT_STRTAB) texts = entry.d_un.d_ptr;
     }
   }
@@ -238,7 +251,8 @@ std::vector<std::string_view> ElfImage::needed() const {
   const auto all = from(texts);
   const std::string_view text(reinterpret_cast<const char*>(all.data()), all.size());
   for (const std::uint64_t place : places)
-    if (place < text.size()) names.push_back(text.substr(place, text.find('\0', place) - place));
+    if (place < text.size())
+      names.push_back(text.substr(place, strnlen(text.data() + place, std::min(text.size() - place, kMostName))));
   return names;
 }
 
@@ -247,10 +261,11 @@ bool ElfImage::has_restartable_sequences() const {
 }
 
 std::span<const std::byte> ElfImage::build_id() const {
+  unsigned seen = 0;
   for (const Elf64_Phdr& s : segments_) {
     if (s.p_type != PT_NOTE) continue;
     auto notes = bytes_at(s.p_offset, s.p_filesz);
-    while (notes.size() >= sizeof(Elf64_Nhdr)) {
+    while (notes.size() >= sizeof(Elf64_Nhdr) && seen++ < kMostNotes) {
       const auto note = load<Elf64_Nhdr>(notes.data());
       const std::uint64_t name = (std::uint64_t{note.n_namesz} + 3) / 4 * 4;
       const std::uint64_t content = (std::uint64_t{note.n_descsz} + 3) / 4 * 4;

@@ -48,6 +48,7 @@ constexpr std::uint8_t marks_of(walk::Way way) {
 
 Rebuilder::Rebuilder(const Process& process, std::size_t rows, Calls used)
     : functions_(process.functions),
+      last_id_(process.last_id),
       min_duration_(process.min_duration_ticks),
       reserved_(rows),
       cursor_(process.switching) {
@@ -298,6 +299,12 @@ void Rebuilder::noted(const format::NoteHead& head, const Event* words, std::uin
   notes_open_begins_.push_back(static_cast<std::uint32_t>(open_begins_.size()));
 }
 
+void Rebuilder::bound_ids() {
+  if (calls_.unknown_ids != 0)
+    for (std::uint32_t& id : calls_.function) id = std::min(id, last_id_);
+  for (Note& note : calls_.notes) note.name = std::min(note.name, last_id_);
+}
+
 Calls Rebuilder::finish() {
   const auto settle = [this](auto& column) {
     column.set_size(rows_);
@@ -313,6 +320,7 @@ Calls Rebuilder::finish() {
   calls_.unmatched_exits = oddities().unmatched_exits;
   calls_.missing_exits = oddities().missing_exits;
   calls_.strange_jumps = oddities().strange_jumps;
+  if (calls_.unknown_ids != 0 || !calls_.notes.empty()) bound_ids();
   // Else rows have the times of events that are in order. Switches have times of their own.
   if (calls_.out_of_order != 0 || overlaps_ || switching_) hold_times(calls_);
   return std::move(calls_);

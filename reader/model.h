@@ -134,6 +134,9 @@ struct Process {
   std::string options;
   std::vector<Module> modules;            ///< by Module::index
   std::vector<Function> functions;        ///< by id; element 0 is unused
+  /// Calls and notes have ids up to this one, which stands for all that are above it. An event can say any id. So that
+  /// tables by id stay in proportion to the file, those that no record has are kept apart as far as there are events.
+  std::uint32_t last_id = format::kMaxFunctionId;
   std::vector<Thread> threads;            ///< in order of Thread::index
   std::vector<Moment> moments;            ///< in order of number
   InlinedTable inlined;                   ///< what the compiler inlined into them
@@ -206,6 +209,7 @@ inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { ret
 /// - begin[i] <= begin[i + 1], begin[i] + duration[i] does not overflow, and begin[0] >= first_ticks.
 /// - parent[i] < i or kNoParent. Rows are a tree in preorder: the rows within a call are those right behind it.
 /// - A call lies within its parent's time. Siblings do not overlap, nor do calls without a parent.
+/// - Ids of functions are not above Process::last_id.
 /// - Notes are in order of time. None is earlier than the begin of its row, which is a row or kNoParent.
 /// Where the clock ran backwards (out_of_order), times are held for that (reader/held_times.h).
 struct Calls {

@@ -106,6 +106,13 @@ void ModelBuilder::settle_functions(Process& process) {
   }
 }
 
+void ModelBuilder::settle_ids(Process& process, std::uint64_t events) {
+  constexpr std::uint64_t kFew = 256;
+  constexpr std::uint64_t kForEachEvent = 4;
+  const std::uint64_t most = std::max<std::uint64_t>(process.functions.size(), kFew) + kForEachEvent * events;
+  process.last_id = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, format::kMaxFunctionId));
+}
+
 void ModelBuilder::settle_threads(Process& process) {
   auto& threads = process.threads;
   const auto by_index = [](const Thread& a, const Thread& b) { return a.index < b.index; };
@@ -234,13 +241,15 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
     made.inlined.settle();
     settle_functions(made);
     auto& ranges = model_.ranges.emplace_back();
+    std::uint64_t events = 0;
     for (const Thread& thread : made.threads) {
       const std::size_t first = block;
       while (block < blocks_.size() && blocks_[block].process == index && blocks_[block].thread == thread.index)
-        ++block;
+        events += blocks_[block++].view.events.size();
       ranges.push_back({first, block - first});
     }
     settle_fibers(made, ranges);
+    settle_ids(made, events);
     settle_switches(made);
     for (Thread& thread : made.threads) thread.process = static_cast<std::uint32_t>(model_.processes.size());
     model_.processes.push_back(std::move(made));

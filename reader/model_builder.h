@@ -76,6 +76,7 @@ class ModelBuilder {
   void settle_functions(Process& process);
   void settle_switches(Process& process);
   void settle_tail_exits(Process& process);
+  void settle_ids(Process& process, std::uint64_t events);
   void settle_threads(Process& process);
   void settle_blocks();
   void settle_fibers(Process& process, std::vector<TraceModel::Range>& ranges);

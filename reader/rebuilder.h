@@ -74,6 +74,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
 
   void begin_segment(bool from_thread_start, std::uint32_t inherited);
   void consume_all(std::span<const BlockView> blocks);
+  void bound_ids();
   void insert_open_begins(std::size_t first_row);
   OpenCount& open_count(std::uint32_t id);
   bool table_has(std::uint32_t id) const { return id < functions_.size() && functions_[id].id != 0; }
@@ -122,6 +123,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
 
   std::span<const Function> functions_;
   std::uint32_t known_ = 0;           // ids 1 to known_ need no look into the table
+  const std::uint32_t last_id_;       // see Process::last_id
   const std::uint64_t min_duration_;  // ticks: shorter calls with nothing in them are no rows
   std::size_t keep_rows_ = 0;         // rows before this one stay, however short
   Calls calls_;

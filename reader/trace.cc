@@ -106,8 +106,10 @@ const Function& Trace::function(const Process& process, std::uint32_t id) const 
   if (id < process.functions.size() && process.functions[id].id != 0) return process.functions[id];
   auto& stand_ins = *impl_->stand_ins;
   const std::lock_guard lock(stand_ins.mutex);
-  const auto [at, fresh] = stand_ins.functions.try_emplace(id);
-  if (fresh) at->second.name = fmt::format("function#{}", id);
+  constexpr std::uint64_t kOthers = ~std::uint64_t{0};
+  const std::uint64_t key = id < process.last_id ? id : kOthers;
+  const auto [at, fresh] = stand_ins.functions.try_emplace(key);
+  if (fresh) at->second.name = key == kOthers ? "functions without a record" : fmt::format("function#{}", id);
   return at->second;
 }
 

@@ -206,7 +206,11 @@ std::string DebugFiles::how_to_get_it() const {
   if (!refused_.empty()) text += "; " + refused_;
   text += server_said_.empty() ? "" : "; " + server_said_;
   text += ". Install its -dbgsym package, or use --debug-dir";
-  if (search_.servers == nullptr) text += " or DEBUGINFOD_URLS";
+  if (search_.servers == nullptr) {
+    text += Debuginfod::of_environment() == nullptr
+                ? " or, with servers in DEBUGINFOD_URLS, --debuginfod"
+                : " or --debuginfod, which tells the servers of DEBUGINFOD_URLS this build-id";
+  }
   return text;
 }
 

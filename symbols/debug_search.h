@@ -61,9 +61,13 @@ class Debuginfod {
 struct DebugSearch {
   /// Laid out like /usr/lib/debug: `.build-id/ab/cdef.debug`, `usr/bin/app.debug`; or with the files themselves in it.
   std::vector<std::filesystem::path> directories;
-  std::shared_ptr<Debuginfod> servers;  ///< null: none are asked
+  /// Null: none are asked. Who asks tells them, and the network, the build-ids of all that was traced: so none are asked
+  /// unless the user wants karst to. That distributions set DEBUGINFOD_URLS for everybody says nothing about that.
+  std::shared_ptr<Debuginfod> servers;
 
-  /// KARST_DEBUG_DIR (directories separated by colons) and DEBUGINFOD_URLS.
+  /// Asks the servers that the environment names. False: it names none.
+  bool ask_servers();
+  /// KARST_DEBUG_DIR (directories separated by colons). KARST_DEBUGINFOD=1: ask_servers().
   static DebugSearch of_environment();
 };
 

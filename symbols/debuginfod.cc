@@ -140,9 +140,15 @@ Result<Debuginfod::Found> Debuginfod::ask(std::string_view build_id) {
   return Error{gave_up_};
 }
 
+bool DebugSearch::ask_servers() {
+  if (servers == nullptr) servers = Debuginfod::of_environment();
+  return servers != nullptr;
+}
+
 DebugSearch DebugSearch::of_environment() {
   DebugSearch search;
-  search.servers = Debuginfod::of_environment();
+  if (const char* wanted = std::getenv("KARST_DEBUGINFOD"); wanted != nullptr && std::string_view(wanted) == "1")
+    search.ask_servers();
   if (const char* text = std::getenv("KARST_DEBUG_DIR"); text != nullptr) {
     std::string_view rest = text;
     while (!rest.empty()) {

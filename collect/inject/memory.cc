@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint64_t kLowest = std::uint64_t{1} << 32;
 constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;
 constexpr unsigned kMostHeaders = 64;
-constexpr unsigned kMostEntries = 512;    // of a dynamic section
-constexpr unsigned kMostChain = 100'000;  // of names with one hash
+constexpr unsigned kMostEntries = 512;   // of a dynamic section
+constexpr unsigned kMostChain = 10'000;  // of names in one bucket
 constexpr std::size_t kMostModules = 10'000;
 
 std::uint32_t hash_of(const std::string& name) {
@@ -84,8 +84,13 @@ std::string ForeignMemory::text(std::uint64_t address, std::size_t most) const {
   return text;
 }
 
+bool ForeignMemory::is_text(std::uint64_t address, std::string_view text) const {
+  std::string there(text.size() + 1, '\0');
+  return read(address, there.data(), there.size()) && there.back() == '\0' && text == there.c_str();
+}
+
 std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std::uint64_t base) {
-  const auto header = memory.get<Elf64_Ehdr>(base);
+  const auto header = memory.entry<Elf64_Ehdr>(base);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
       header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > kMostHeaders)
     return std::nullopt;
@@ -94,7 +99,7 @@ std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std:
   std::uint64_t dynamic = 0;
   std::uint64_t code_end = 0;
   for (unsigned i = 0; i < header->e_phnum; ++i) {
-    const auto part = memory.get<Elf64_Phdr>(base + header->e_phoff + i * sizeof(Elf64_Phdr));
+    const auto part = memory.entry<Elf64_Phdr>(base + header->e_phoff + i * sizeof(Elf64_Phdr));
     if (!part) return std::nullopt;
     if (part->p_type == PT_LOAD && !first) first = part->p_vaddr & ~(arch::kPage - 1);
     if (part->p_type == PT_LOAD && (part->p_flags & PF_X) != 0 && part->p_filesz == part->p_memsz)
@@ -109,7 +114,7 @@ std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std:
   }
   if (dynamic != 0) module.dynamic_ = module.base_ + dynamic;
   for (unsigned i = 0; dynamic != 0 && i < kMostEntries; ++i) {
-    const auto entry = memory.get<Elf64_Dyn>(module.base_ + dynamic + i * sizeof(Elf64_Dyn));
+    const auto entry = memory.entry<Elf64_Dyn>(module.base_ + dynamic + i * sizeof(Elf64_Dyn));
     if (!entry || entry->d_tag == DT_NULL) break;
     // glibc writes the addresses over the file's; others leave these.
     const std::uint64_t value = entry->d_un.d_ptr < base ? entry->d_un.d_ptr + module.base_ : entry->d_un.d_ptr;
@@ -133,22 +138,22 @@ std::uint64_t ForeignModule::find(const ForeignMemory& memory, const std::string
     std::uint32_t bloom_words;
     std::uint32_t shift;
   };
-  const auto table = memory.get<Table>(hashes_);
+  const auto table = memory.entry<Table>(hashes_);
   if (!table || table->buckets == 0) return 0;
   const std::uint32_t hash = hash_of(name);
   const std::uint64_t buckets = hashes_ + sizeof(Table) + std::uint64_t{8} * table->bloom_words;
   const std::uint64_t chains = buckets + std::uint64_t{4} * table->buckets;
-  const auto bucket = memory.get<std::uint32_t>(buckets + std::uint64_t{4} * (hash % table->buckets));
+  const auto bucket = memory.entry<std::uint32_t>(buckets + std::uint64_t{4} * (hash % table->buckets));
   if (!bucket || *bucket < table->first) return 0;
   for (std::uint64_t at = *bucket; at - *bucket < kMostChain; ++at) {
-    const auto chain = memory.get<std::uint32_t>(chains + 4 * (at - table->first));
+    const auto chain = memory.entry<std::uint32_t>(chains + 4 * (at - table->first));
     if (!chain) return 0;
     if ((*chain | 1U) == (hash | 1U)) {
-      const auto symbol = memory.get<Elf64_Sym>(symbols_ + at * sizeof(Elf64_Sym));
+      const auto symbol = memory.entry<Elf64_Sym>(symbols_ + at * sizeof(Elf64_Sym));
       if (!symbol) return 0;
       const auto type = ELF64_ST_TYPE(symbol->st_info);
       if (symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && (type == STT_FUNC || type == STT_OBJECT) &&
-          memory.text(names_ + symbol->st_name, name.size() + 1) == name)
+          memory.is_text(names_ + symbol->st_name, name))
         return base_ + symbol->st_value;
     }
     if ((*chain & 1U) != 0) return 0;
@@ -213,10 +218,10 @@ std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memor
     const auto linker = ForeignModule::of(memory, m.begin);
     const std::uint64_t debug = linker ? linker->find(memory, "_r_debug") : 0;
     if (debug == 0) continue;
-    auto at = memory.get<std::uint64_t>(debug + sizeof(std::uint64_t));
+    auto at = memory.entry<std::uint64_t>(debug + sizeof(std::uint64_t));
     std::vector<std::uint64_t> found;
     while (at && *at != 0 && found.size() < kMostModules) {
-      const auto map = memory.get<LinkMap>(*at);
+      const auto map = memory.entry<LinkMap>(*at);
       if (!map) return std::nullopt;
       found.push_back(map->dynamic);
       at = map->next;

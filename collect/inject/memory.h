@@ -33,6 +33,10 @@ std::vector<Mapping> mappings_of(pid_t pid);
 std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, std::uint64_t size);
 
 /// /proc/PID/mem. One thread at a time.
+///
+/// Tables in it may be endless, lead back to themselves, or be there in thousands of modules. So all looks into tables
+/// (ForeignModule, own_modules) together take kMostTableReads reads at most, about a second. Beyond that nothing is
+/// found. A process with a thousand libraries is far below.
 class ForeignMemory {
  public:
   /// Error: why not, without the process's name.
@@ -44,6 +48,18 @@ class ForeignMemory {
   /// Up to a zero, `most` bytes, or what cannot be read.
   std::string text(std::uint64_t address, std::size_t most) const;
 
+  /// Whether there are so many zero-ended bytes, which are `text`.
+  bool is_text(std::uint64_t address, std::string_view text) const;
+
+  static constexpr std::uint32_t kMostTableReads = 1 << 20;
+  /// As get(), of a table: see above.
+  template <typename T>
+  std::optional<T> entry(std::uint64_t address) const {
+    if (table_reads_ == kMostTableReads) return std::nullopt;
+    ++table_reads_;
+    return get<T>(address);
+  }
+
   template <typename T>
   std::optional<T> get(std::uint64_t address) const {
     T value;
@@ -54,6 +70,7 @@ class ForeignMemory {
  private:
   explicit ForeignMemory(Descriptor file) : file_(std::move(file)) {}
   Descriptor file_;
+  mutable std::uint32_t table_reads_ = 0;
 };
 
 /// A module as it is mapped: what its program headers and its dynamic section say.

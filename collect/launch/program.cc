@@ -25,6 +25,13 @@ namespace {
 
 using namespace std::string_view_literals;
 
+// Bounds of what is looked at, whatever a file says of itself. Real programs are far below.
+constexpr std::size_t kMostSegments = 256;
+constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 20;  // bytes of a segment
+constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 30;  // bytes of all tables of names
+constexpr std::size_t kMostLibraries = 4096;                  // that a program asks for
+constexpr std::size_t kMostName = 4096;
+
 /// An ELF file opened for reading its headers.
 class ElfFile {
  public:
@@ -45,7 +52,7 @@ class ElfFile {
   void for_each_segment(Visit visit) const {
     std::size_t count = 0;
     if (elf_getphdrnum(elf_, &count) != 0) return;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < std::min(count, kMostSegments); ++i) {
       GElf_Phdr segment;
       if (gelf_getphdr(elf_, static_cast<int>(i), &segment) != nullptr) visit(segment);
     }
@@ -59,8 +66,8 @@ class ElfFile {
 bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t type) {
   if (segment.p_type != PT_NOTE) return false;
   // As the runtime does: mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8.
-  Elf_Data* data =
-      elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(segment.p_offset), segment.p_filesz, ELF_T_NHDR);
+  Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(segment.p_offset),
+                                        std::min<std::uint64_t>(segment.p_filesz, kMostNotes), ELF_T_NHDR);
   if (data == nullptr) return false;
   GElf_Nhdr note;
   std::size_t name = 0;
@@ -110,24 +117,29 @@ Wants wants_of(const ElfFile& file) {
   std::uint64_t texts = 0, size = 0;  // where they are in memory
   file.for_each_segment([&](const GElf_Phdr& s) {
     if (s.p_type != PT_DYNAMIC) return;
-    Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset), s.p_filesz, ELF_T_DYN);
+    Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset),
+                                          std::min<std::uint64_t>(s.p_filesz, kMostNotes), ELF_T_DYN);
     GElf_Dyn entry;
     for (int i = 0; data != nullptr && gelf_getdyn(data, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
-      if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+      if (entry.d_tag == DT_NEEDED && names.size() < kMostLibraries) names.push_back(entry.d_un.d_val);
       if (entry.d_tag == DT_STRTAB) texts = entry.d_un.d_ptr;
       if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
     }
   });
   Wants wants;
+  bool seen = false;
   file.for_each_segment([&](const GElf_Phdr& s) {
-    if (s.p_type != PT_LOAD || texts < s.p_vaddr || texts - s.p_vaddr >= s.p_filesz) return;
+    if (s.p_type != PT_LOAD || texts < s.p_vaddr || texts - s.p_vaddr >= s.p_filesz || seen) return;
+    seen = true;
     const std::uint64_t offset = texts - s.p_vaddr;
     Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset + offset),
-                                          std::min(size, s.p_filesz - offset), ELF_T_BYTE);
+                                          std::min({size, s.p_filesz - offset, kMostTexts}), ELF_T_BYTE);
     if (data == nullptr) return;
     const std::string_view all(static_cast<const char*>(data->d_buf), data->d_size);
     for (const std::uint64_t name : names)
-      if (name < all.size()) wants.libraries.emplace_back(all.substr(name, all.find('\0', name) - name));
+      if (name < all.size())
+        wants.libraries.emplace_back(
+            all.substr(name, strnlen(all.data() + name, std::min(kMostName, all.size() - name))));
     wants.notes = wants.notes || all.find("\0karst_api_"sv) != std::string_view::npos;
   });
   return wants;
@@ -135,10 +147,13 @@ Wants wants_of(const ElfFile& file) {
 
 /// A table of symbols' names has one of these, each with the zeros around it that are to be there.
 std::string_view find_name(const ElfFile& file, std::initializer_list<std::string_view> names) {
+  std::uint64_t most = kMostTexts;
   for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
        section = elf_nextscn(file.get(), section)) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_STRTAB) continue;
+    if (header.sh_size > most) break;
+    most -= header.sh_size;
     const Elf_Data* data = elf_getdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr) continue;
     const std::string_view texts(static_cast<const char*>(data->d_buf), data->d_size);

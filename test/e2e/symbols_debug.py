@@ -98,7 +98,35 @@ class Apart(TortureTest):
         port = self.serve(server, root)
         env = {**self.env, "DEBUGINFOD_URLS": f"http://127.0.0.1:{port}",
                "DEBUGINFOD_CACHE_PATH": str(self.directory / "client")}
-        self.assert_named(self.run_traced(self.app, env=env))
+        not_asked = self.run_traced(self.app, env=env)
+        self.assertIn("--debuginfod, which tells the servers of DEBUGINFOD_URLS this build-id",
+                      self.lines_of_karst(not_asked)[0])
+        self.assertFalse((self.directory / "client").exists(), "the client was started")
+        self.assert_named(self.run_traced(self.app, env=env, options=["--debuginfod"]))
+        shutil.rmtree(self.directory / "cache")
+        self.assert_named(self.run_traced(self.app, env={**env, "KARST_DEBUGINFOD": "1"}))
+
+    def test_no_server_hears_of_a_program_unless_asked_to(self):
+        """Distributions set DEBUGINFOD_URLS for everybody. A build-id tells which program somebody works on."""
+        self.debug.unlink()
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            env = {**self.env, "DEBUGINFOD_URLS": f"http://127.0.0.1:{listener.getsockname()[1]}",
+                   "DEBUGINFOD_CACHE_PATH": str(self.directory / "client"), "DEBUGINFOD_TIMEOUT": "1"}
+            run = self.run_traced(self.app, env=env)
+            self.assertIn("--debuginfod", self.lines_of_karst(run)[0])
+            listener.settimeout(0.1)
+            with self.assertRaises(TimeoutError):
+                listener.accept()
+            self.run_traced(self.app, env=env, options=["--debuginfod"])
+            listener.accept()[0].close()
+
+    def test_debuginfod_without_servers_is_not_understood(self):
+        done = subprocess.run([KARST, "run", "--debuginfod", self.app], env={**os.environ, **self.env},
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("DEBUGINFOD_URLS names no servers", done.stderr)
 
     def serve(self, server, root):
         """The port of a server that has indexed what lies below `root`. A free port may be another's a moment later:
@@ -136,8 +164,9 @@ class Apart(TortureTest):
 
     def test_a_server_that_is_not_there_is_said_in_the_same_line(self):
         self.debug.unlink()
-        run = self.run_traced(self.app, env={**self.env, "DEBUGINFOD_URLS": "http://127.0.0.1:1",
-                                             "DEBUGINFOD_CACHE_PATH": str(self.directory / "client")})
+        run = self.run_traced(self.app, options=["--debuginfod"],
+                              env={**self.env, "DEBUGINFOD_URLS": "http://127.0.0.1:1",
+                                   "DEBUGINFOD_CACHE_PATH": str(self.directory / "client")})
         lines = self.lines_of_karst(run)
         self.assertEqual(len(lines), 2, run.err)
         self.assertIn("http://127.0.0.1:1", lines[0])

@@ -137,7 +137,7 @@ class Foreign(TortureTest):
         app = build("symbols_inlined", "symbols/inlined.cc", "-O2")
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "DEBUGINFOD_CACHE_PATH")}
-        environment |= {"HOME": str(home), "DEBUGINFOD_URLS": "http://127.0.0.1:1"}
+        environment |= {"HOME": str(home), "DEBUGINFOD_URLS": "http://127.0.0.1:1", "KARST_DEBUGINFOD": "1"}
         stripped = self.directory / "app"
         subprocess.run(["objcopy", "--strip-debug", app, stripped], check=True)
         for sched in ("off", "auto"):

@@ -206,6 +206,8 @@ TEST(Calls, EventsOfUnknownFunctionsAreKeptAndCounted) {
   const auto calls = rebuild({{0, {enter(10, 9), enter(11, 10), leave(12, 10), leave(13, 9), enter(14, 0x7fffff)}}});
   EXPECT_EQ(calls.unknown_ids, 3U);
   EXPECT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls.function[0], 9U);
+  EXPECT_LT(calls.function[2], 1000U) << "tables by id would be as long";
 }
 
 TEST(Calls, RecursionMillionsDeepIsFollowed) {

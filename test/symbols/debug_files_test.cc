@@ -247,7 +247,12 @@ TEST(DebugSearch, TakesDirectoriesAndServersFromTheEnvironment) {
     EXPECT_EQ(search.servers, nullptr);
   }
   Variable servers("DEBUGINFOD_URLS", "http://127.0.0.1:1");
+  EXPECT_EQ(DebugSearch::of_environment().servers, nullptr) << "nobody asked karst to ask";
+  EXPECT_TRUE(DebugSearch::of_environment().ask_servers());
+  Variable wanted("KARST_DEBUGINFOD", "1");
   EXPECT_NE(DebugSearch::of_environment().servers, nullptr);
+  Variable none("DEBUGINFOD_URLS", " ");
+  EXPECT_FALSE(DebugSearch::of_environment().ask_servers());
 }
 
 TEST(DebugSearch, AServerThatIsNotThereIsSaidOnceAndNotWaitedFor) {

@@ -2,6 +2,7 @@
 // file for `karst export --to html`, with the engine (query/ compiled to WebAssembly) inside.
 // Usage: node build/build.mjs [--engine FILE.wasm] [--outDir DIR]   (default: dist)
 // Without --engine there is the server's page alone. CMake makes the engine (ninja -C build karst_page_engine).
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -45,8 +46,11 @@ async function buildExportedPage() {
       .replace(/<\/script/g, "<\\/script")
       .replace(/<!--/g, "<\\!--");
     const style = text(".css");
+    // What a browser may run is this very text. It takes "\r\n" for "\n" before it looks.
+    if (/\r/.test(script)) throw new Error("export.html: the script has a carriage return, so its hash would not fit");
+    const hash = createHash("sha256").update(script).digest("base64");
     const policy =
-      "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
+      `default-src 'none'; script-src 'sha256-${hash}' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
     const page = readFileSync(join(single, "index.html"), "utf8")
       .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
       .replace(/\s*<link[^>]*rel="(stylesheet|modulepreload)"[^>]*>/g, "")

@@ -92,6 +92,21 @@ describe("other pages", () => {
     }
   });
 
+  test("a script that somebody put into an exported page is not run", async () => {
+    const file = join(WORK, "shop-injected.html");
+    karst("export", TRACE, "--to", "html", "-o", file);
+    const more =
+      "<script>window.hacked = 1</script><script type=module>window.hacked = 2</script>" +
+      "<svg onload='window.hacked = 3'></svg><a href='javascript:window.hacked = 4' id=hack>x</a>";
+    writeFileSync(file, readFileSync(file, "utf8").replace('<div id="app">', () => `${more}<div id="app">`));
+    tab = await Tab.open(session.browser, `file://${file}${EVERYTHING}`, { offline: true });
+    await tab.settle();
+    await tab.page.$eval("#hack", (e) => (e as HTMLElement).click());
+    expect(await tab.page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
+    expect(tab.errors.filter((error) => error.includes("Content Security Policy")).length).toBeGreaterThanOrEqual(3);
+    await tab.close();
+  });
+
   test("an exported page works from its file, with the network off", async () => {
     const file = join(WORK, "shop.html");
     karst("export", TRACE, "--to", "html", "-o", file);
