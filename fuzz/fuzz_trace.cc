@@ -8,6 +8,7 @@
 #include "analysis/requests.h"
 #include "analysis/values.h"
 #include "fuzz/require.h"
+#include "reader/held_times.h"
 #include "reader/moments.h"
 #include "reader/trace.h"
 
@@ -29,6 +30,17 @@ void check_promises(const reader::Trace& trace, const reader::Process& process, 
     require(root ? calls.depth[i] == 0 : calls.depth[i] == 65535 || calls.depth[i] == calls.depth[calls.parent[i]] + 1,
             "depth is that of the parent and one");
     require(!trace.function(process, calls.function[i]).name.empty(), "every function has a name");
+    require(calls.function[i] <= process.last_id, "no id is above the last");
+  }
+  const auto column = [](const auto& of) { return std::span(of.begin(), of.end()); };
+  require(reader::times_in_order(column(calls.begin), column(calls.duration), column(calls.parent)),
+          "calls are a tree in order of time");
+  for (std::size_t i = 0; i < calls.notes.size(); ++i) {
+    const reader::Note& note = calls.notes[i];
+    require(i == 0 || calls.notes[i - 1].ticks <= note.ticks, "notes are in order of time");
+    require(note.row == reader::kNoParent || (note.row < rows && calls.begin[note.row] <= note.ticks),
+            "a note is not before its call");
+    require(note.name <= process.last_id, "nor is a note's name");
   }
 }
 

@@ -104,6 +104,7 @@ std::uint64_t room_in(const ForeignMemory& memory, std::uint64_t room, std::size
 
 Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, std::size_t size) {
   Target target;
+  memory.begin_look();
   target.mappings = mappings_of(pid);
   target.caught = caught_signals(pid);
   bool has_linker = false;
@@ -228,6 +229,7 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
   if (!registers || !mask || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
   const auto stack = stack_of(*registers, memory, target.mappings);
   if (!stack) return std::nullopt;
+  memory.begin_look();
   const BusyCode busy(memory, target.mappings, allocator);
   const auto verdict = busy.judge(*stack, memory);
   if (verdict == BusyCode::Verdict::kBusy) return std::nullopt;
@@ -262,8 +264,10 @@ Status call_in_process(pid_t pid, const Call& call) {
   do {
     auto target = look(pid, *memory, call, size);
     if (!target) return target.error();
-    for (const pid_t thread : threads_to_try(pid))
+    for (const pid_t thread : threads_to_try(pid)) {
       if (auto called = call_in(thread, *memory, *target, call, allocator, doubtful)) return *called;
+      if (SteadyClock::now() >= until) break;
+    }
     doubtful.prepare();
     usleep(kRoundMicroseconds);
   } while (SteadyClock::now() < until);

@@ -34,9 +34,9 @@ std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, st
 
 /// /proc/PID/mem. One thread at a time.
 ///
-/// Tables in it may be endless, lead back to themselves, or be there in thousands of modules. So all looks into tables
-/// (ForeignModule, own_modules) together take kMostTableReads reads at most, about a second. Beyond that nothing is
-/// found. A process with a thousand libraries is far below.
+/// Tables in it may be endless, lead back to themselves, or be there in thousands of modules. So one look at tables
+/// (ForeignModule, own_modules) takes kMostTableReads reads at most, half a second. Beyond that nothing is found. A
+/// process with a thousand libraries stays below. Who looks again says so by begin_look().
 class ForeignMemory {
  public:
   /// Error: why not, without the process's name.
@@ -51,7 +51,8 @@ class ForeignMemory {
   /// Whether there are so many zero-ended bytes, which are `text`.
   bool is_text(std::uint64_t address, std::string_view text) const;
 
-  static constexpr std::uint32_t kMostTableReads = 1 << 20;
+  static constexpr std::uint32_t kMostTableReads = 1 << 19;
+  void begin_look() const { table_reads_ = 0; }
   /// As get(), of a table: see above.
   template <typename T>
   std::optional<T> entry(std::uint64_t address) const {

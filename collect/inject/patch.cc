@@ -285,8 +285,14 @@ class Process {
     return Process(pid, std::move(*memory));
   }
 
-  Changes changes(bool back) const { return changes_of(memory_, mappings_of(pid_), back); }
-  std::vector<Change> slots() const { return slots_of_ways_out(memory_, mappings_of(pid_)); }
+  Changes changes(bool back) const {
+    memory_.begin_look();
+    return changes_of(memory_, mappings_of(pid_), back);
+  }
+  std::vector<Change> slots() const {
+    memory_.begin_look();
+    return slots_of_ways_out(memory_, mappings_of(pid_));
+  }
   Result<PatchedCode> apply(std::vector<Change> changes, bool back) const {
     return Patcher(pid_, memory_, std::move(changes), back).run();
   }
