@@ -11,8 +11,8 @@
 
 namespace karst {
 
-/// Appends `text` as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD, byte by byte. JSON may go to
-/// a terminal: control characters and all that is_misleading() (base/utf8.h) are escaped.
+/// Appends `text` as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD, byte by byte. JSON may go
+/// to a terminal: control characters and all that is_misleading() (base/utf8.h) are escaped.
 void append_json_string(std::string& out, std::string_view text);
 std::string json_string(std::string_view text);
 

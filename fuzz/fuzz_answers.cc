@@ -159,7 +159,8 @@ void ask(const std::vector<std::string>& line, const Desk& desk, Caught& caught)
     if (!condition) std::fprintf(stderr, "%s: %d\n%s\n", joined(line).c_str(), status, text.c_str());
     require(condition, what);
   };
-  hold(status == cli::kExitOk || status == cli::kExitFailed || status == cli::kExitOver, "a command line is understood");
+  hold(status == cli::kExitOk || status == cli::kExitFailed || status == cli::kExitOver,
+       "a command line is understood");
   hold(is_harmless(text), "a terminal only shows what is printed");
   const bool json = has(line, "--json") || has(line, "chrome");
   if (json && status == cli::kExitOk && text.starts_with('{')) hold(is_json(text), "what is called JSON is JSON");
@@ -205,7 +206,13 @@ void ask_page(reader::Trace trace) {
     const std::string of = std::to_string(number);
     for (const char* path : {"lock", "frame", "state", "source", "histogram", "occurrences"})
       ask(api, path,
-          {{"lock", of}, {"set", of}, {"target", "1000"}, {"cpu", of}, {"index", of}, {"function", of}, {"limit", "9"}});
+          {{"lock", of},
+           {"set", of},
+           {"target", "1000"},
+           {"cpu", of},
+           {"index", of},
+           {"function", of},
+           {"limit", "9"}});
     ask(api, "frame", {{"set", of}, {"number", "1"}, {"target", "1000"}});
     ask(api, "tiles", {{"width", "64"}, {"function", of}});
     ask(api, "occurrences", {{"function", of}, {"order", "duration"}, {"limit", "9"}});

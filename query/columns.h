@@ -1,8 +1,9 @@
 // The calls of one thread as questions see them: the columns of reader::Calls, owned by someone else (memory, a mapped
 // index file, an exported page).
 //
-// What questions rely on is what reader::Calls promises: rows are in order of begin, parents come before their children,
-// a call lies within its parent, and siblings do not overlap. Columns out of a kept index are looked at before their use.
+// What questions rely on is what reader::Calls promises: rows are in order of begin, parents come before their
+// children, a call lies within its parent, and siblings do not overlap. Columns out of a kept index are looked at
+// before their use.
 #pragma once
 #include <cstddef>
 #include <cstdint>

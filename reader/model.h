@@ -132,8 +132,8 @@ struct Process {
   std::vector<std::string> command_line;
   std::string executable;
   std::string options;
-  std::vector<Module> modules;            ///< by Module::index
-  std::vector<Function> functions;        ///< by id; element 0 is unused
+  std::vector<Module> modules;      ///< by Module::index
+  std::vector<Function> functions;  ///< by id; element 0 is unused
   /// Calls and notes have ids up to this one, which stands for all that are above it. An event can say any id. So that
   /// tables by id stay in proportion to the file, those that no record has are kept apart as far as there are events.
   std::uint32_t last_id = format::kMaxFunctionId;

@@ -61,8 +61,9 @@ class Debuginfod {
 struct DebugSearch {
   /// Laid out like /usr/lib/debug: `.build-id/ab/cdef.debug`, `usr/bin/app.debug`; or with the files themselves in it.
   std::vector<std::filesystem::path> directories;
-  /// Null: none are asked. Who asks tells them, and the network, the build-ids of all that was traced: so none are asked
-  /// unless the user wants karst to. That distributions set DEBUGINFOD_URLS for everybody says nothing about that.
+  /// Null: none are asked. Who asks tells them, and the network, the build-ids of all that was traced: so none are
+  /// asked unless the user wants karst to. That distributions set DEBUGINFOD_URLS for everybody says nothing about
+  /// that.
   std::shared_ptr<Debuginfod> servers;
 
   /// Asks the servers that the environment names. False: it names none.

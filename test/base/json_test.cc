@@ -14,7 +14,8 @@ TEST(TextEncoding, JsonStringsEscapeWhatJsonForbids) {
   using namespace std::string_view_literals;
   EXPECT_EQ(json_string("a\"b\\c\n\t\x01\x7f/\0end"sv), R"("a\"b\\c\n\t\u0001\u007f/\u0000end")");
   // A terminal obeys them: U+009B begins a sequence, U+202E turns text around; U+E0041 is not seen.
-  EXPECT_EQ(json_string("\xc2\x9b" "2J\xe2\x80\xae\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\x81"),
+  EXPECT_EQ(json_string("\xc2\x9b"
+                        "2J\xe2\x80\xae\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\x81"),
             R"("\u009b2J\u202e\u2028\u2029\ufeff\u061c\udb40\udc41")");
   EXPECT_EQ(json_string("gr\xc3\xbc\xc3\x9f \xf0\x9f\xa6\x87"), "\"gr\xc3\xbc\xc3\x9f \xf0\x9f\xa6\x87\"");
 }

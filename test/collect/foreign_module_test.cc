@@ -41,12 +41,9 @@ class Image {
     put(0, header);
     put(header.e_phoff, Elf64_Phdr{PT_LOAD, PF_R, 0, 0, 0, kSize, kSize, 4096});
     put(header.e_phoff + sizeof(Elf64_Phdr), Elf64_Phdr{PT_DYNAMIC, PF_R, 0, kDynamic, 0, 256, 256, 8});
-    const Elf64_Dyn entries[] = {{DT_SYMTAB, {base() + kTable}},
-                                 {DT_STRTAB, {base() + kNames}},
-                                 {DT_STRSZ, {~std::uint64_t{0}}},
-                                 {DT_GNU_HASH, {base() + kHashes}},
-                                 {DT_JMPREL, {base() + kNames}},
-                                 {DT_PLTRELSZ, {std::uint64_t{1} << 62}}};
+    const Elf64_Dyn entries[] = {{DT_SYMTAB, {base() + kTable}},  {DT_STRTAB, {base() + kNames}},
+                                 {DT_STRSZ, {~std::uint64_t{0}}}, {DT_GNU_HASH, {base() + kHashes}},
+                                 {DT_JMPREL, {base() + kNames}},  {DT_PLTRELSZ, {std::uint64_t{1} << 62}}};
     put(kDynamic, entries);
     const std::uint32_t table[] = {1, 1, 1, 0, 0, 0, 1};  // buckets, first, words, shift, a word, the bucket
     put(kHashes, table);
