@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -68,29 +69,27 @@ class Desk {
   std::filesystem::path directory_;
 };
 
-/// What a command prints, on both streams.
+/// What a command prints on one of the standard streams.
 class Caught {
  public:
-  Caught() : memory_(memfd_create("output", MFD_CLOEXEC)), out_(dup(STDOUT_FILENO)), err_(dup(STDERR_FILENO)) {
-    require(memory_ >= 0 && out_ >= 0 && err_ >= 0, "there are descriptors");
-    if (__sanitizer_set_report_fd != nullptr)
-      __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(err_)));
+  explicit Caught(int stream) : stream_(stream), memory_(memfd_create("output", MFD_CLOEXEC)), own_(dup(stream)) {
+    require(memory_ >= 0 && own_ >= 0, "there are descriptors");
   }
   Caught(const Caught&) = delete;
   Caught& operator=(const Caught&) = delete;
   ~Caught() {
-    for (const int fd : {memory_, out_, err_}) close(fd);
+    close(memory_);
+    close(own_);
   }
-  void begin() {
+  int own() const { return own_; }
+  void begin() const {
     std::fflush(stdout);
     require(ftruncate(memory_, 0) == 0 && lseek(memory_, 0, SEEK_SET) == 0, "memory can be emptied");
-    dup2(memory_, STDOUT_FILENO);
-    dup2(memory_, STDERR_FILENO);
+    dup2(memory_, stream_);
   }
-  std::string end() {
+  std::string end() const {
     std::fflush(stdout);
-    dup2(out_, STDOUT_FILENO);
-    dup2(err_, STDERR_FILENO);
+    dup2(own_, stream_);
     struct stat status {};
     require(fstat(memory_, &status) == 0, "memory has a size");
     std::string text(static_cast<std::size_t>(status.st_size), '\0');
@@ -99,7 +98,16 @@ class Caught {
   }
 
  private:
-  int memory_, out_, err_;
+  int stream_, memory_, own_;
+};
+
+struct Streams {
+  Streams() {
+    if (__sanitizer_set_report_fd != nullptr)
+      __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(err.own())));
+  }
+  Caught out{STDOUT_FILENO};
+  Caught err{STDERR_FILENO};
 };
 
 std::vector<std::vector<std::string>> command_lines() {
@@ -143,7 +151,7 @@ bool is_json(std::string_view text) {
   return parser.parse(simdjson::padded_string(text)).error() == simdjson::SUCCESS;
 }
 
-void ask(const std::vector<std::string>& line, const Desk& desk, Caught& caught) {
+void ask(const std::vector<std::string>& line, const Desk& desk, const Streams& streams) {
   std::vector<std::string> words = line;
   for (std::string& word : words) {
     if (word == "FILE") word = desk.path("in.karst");
@@ -152,18 +160,20 @@ void ask(const std::vector<std::string>& line, const Desk& desk, Caught& caught)
   }
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
-  caught.begin();
+  streams.out.begin();
+  streams.err.begin();
   const int status = cli::run_command_line(static_cast<int>(arguments.size()), arguments.data());
-  const std::string text = caught.end();
+  const std::string said = streams.err.end();
+  const std::string text = streams.out.end();
   const auto hold = [&](bool condition, const char* what) {
-    if (!condition) std::fprintf(stderr, "%s: %d\n%s\n", joined(line).c_str(), status, text.c_str());
+    if (!condition) std::fprintf(stderr, "%s: %d\n%s\n%s\n", joined(line).c_str(), status, text.c_str(), said.c_str());
     require(condition, what);
   };
   hold(status == cli::kExitOk || status == cli::kExitFailed || status == cli::kExitOver,
        "a command line is understood");
-  hold(is_harmless(text), "a terminal only shows what is printed");
+  hold(is_harmless(text) && is_harmless(said), "a terminal only shows what is printed");
   const bool json = has(line, "--json") || has(line, "chrome");
-  if (json && status == cli::kExitOk && text.starts_with('{')) hold(is_json(text), "what is called JSON is JSON");
+  if (json && status == cli::kExitOk) hold(is_json(text), "what is called JSON is JSON");
 }
 
 void ask(view::Api& api, const std::string& path, const view::Parameters& parameters) {
@@ -245,13 +255,13 @@ std::vector<std::byte> resolved(std::span<const std::byte> bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Desk desk;
-  static Caught caught;
+  static const Streams streams;
   static const std::vector<std::vector<std::string>> lines = command_lines();
   const std::vector<std::byte> bytes = resolved(std::as_bytes(std::span(data, size)));
   auto trace = reader::Trace::open_memory(bytes, "fuzz");
   if (!trace || !trace->resolved()) return 0;
   desk.put(bytes);
-  for (const auto& line : lines) ask(line, desk, caught);
+  for (const auto& line : lines) ask(line, desk, streams);
   ask_page(std::move(*trace));
   return 0;
 }
