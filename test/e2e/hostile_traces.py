@@ -77,6 +77,15 @@ class HostileTraces(unittest.TestCase):
             for _ in pool.map(one, range(FIRST, FIRST + COUNT)):
                 pass
 
+    def test_what_once_broke_something_does_no_more(self):
+        for trace in sorted((ROOT / "fuzz" / "regressions" / "answers").iterdir()):
+            copy = self.directory / (trace.name + ".karst")
+            copy.write_bytes(trace.read_bytes())
+            for line in command_lines():
+                text, said = self.ask(line, copy)
+                self.assertIsNone(HARMFUL.search(text.decode() + said), (line, trace))
+            self.serve(copy, 0)
+
     def test_the_server_lives_through_changed_traces(self):
         mutator = Mutator(self.seeds)
         for number in range(FIRST, FIRST + max(4, COUNT // 75)):
