@@ -35,13 +35,17 @@ Explainer::Explainer(const reader::Trace& trace, const CallRef& call, std::uint3
   nodes_.push_back({0, function_, {}, {}, {}});
 }
 
+// An id without a record has no number yet.
+std::uint32_t Explainer::number_of(std::uint32_t process, std::uint32_t id) {
+  if (!functions_.has(process, id)) functions_.add(trace_, process, id, 0);
+  return functions_.of(process, id);
+}
+
 template <typename Use>
 void Explainer::each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use) {
   const auto count = static_cast<std::uint32_t>(calls.size());
   for (std::uint32_t row = 0; row < count; ++row) {
-    const std::uint32_t id = calls.function[row];
-    if (!functions_.has(thread.process, id)) functions_.add(trace_, thread.process, id, 0);
-    if (functions_.of(thread.process, id) != function_) continue;
+    if (number_of(thread.process, calls.function[row]) != function_) continue;
     const std::uint32_t end = query::subtree_end(calls, row);
     if (&thread == call_.thread && row < call_.row && call_.row < end) continue;  // a recursion that it is part of
     if (!query::is_complete(calls.marks[row])) continue;
@@ -105,7 +109,7 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
   std::unordered_map<std::uint32_t, std::uint32_t> longest_of;  // of calls with values, by node
   for (std::uint32_t row = root; row < end; ++row) {
     const std::uint32_t caller = row == root ? 0 : node_of[calls.parent[row] - root];
-    const std::uint32_t node = row == root ? 0 : child(caller, functions_.of(thread.process, calls.function[row]));
+    const std::uint32_t node = row == root ? 0 : child(caller, number_of(thread.process, calls.function[row]));
     node_of[row - root] = node;
     const auto times = reader::states_between(states, calls.begin[row], calls.end(row), begin_hint, end_hint);
     const auto cost = static_cast<double>(calls.cost(row));

@@ -106,6 +106,7 @@ class Explainer {
   void each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use);
   void add(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t root, Times Node::*side,
            const Waits* waits);
+  std::uint32_t number_of(std::uint32_t process, std::uint32_t id);
   std::uint32_t child(std::uint32_t parent, std::uint32_t function);
   void find_causes(Explanation& of) const;
   void find_values(Explanation& of) const;
