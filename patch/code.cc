@@ -37,11 +37,14 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
   none_ = AddressSet(all.begin, all.end - all.begin);
   targets_ = none_;
   entered_ = none_;
+  labels_ = none_;
   cold_ = none_;
   takes_flags_ = none_;
   returns_flags_ = none_;
   has_table_.resize(frames.all().size());
-  has_labels_.resize(frames.all().size());
+  global_offset_table_ = image.global_offset_table();
+  for (const auto& [address, name] : image.functions())
+    if (name == "__x86_return_thunk") return_thunks_.push_back(address);
   is_called_inside_.resize(frames.all().size());
 }
 
@@ -63,10 +66,11 @@ Result<Code> Code::decode(const ElfImage& image, const Frames& frames) {
   for (Part& part : code.parts_) {
     code.targets_.add(part.targets);
     code.entered_.add(part.entered);
+    code.labels_.add(part.labels);
     code.takes_flags_.add(part.takes_flags);
     code.returns_flags_.add(part.returns_flags);
     for (const std::size_t frame : part.called_inside) code.is_called_inside_[frame] = true;
-    part.targets = part.entered = part.takes_flags = part.returns_flags = AddressSet();
+    part.targets = part.entered = part.labels = part.takes_flags = part.returns_flags = AddressSet();
   }
   code.follow_returned_flags();
   code.gather_from_data();
@@ -131,7 +135,7 @@ std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) co
 }
 
 void Code::gather_from(Part& part) {
-  part.targets = part.entered = part.takes_flags = part.returns_flags = none_;
+  part.targets = part.entered = part.labels = part.takes_flags = part.returns_flags = none_;
   for (std::size_t f = part.begin; f < part.end; ++f) {
     const Frame& frame = frames_->all()[f];
     part.targets.add(frame.code.begin);
@@ -148,19 +152,24 @@ void Code::gather_from(Part& part) {
         const auto behind = static_cast<std::size_t>(&i - instructions.data()) + 1;
         if (reads_flags_of_others(instructions, behind)) part.returns_flags.add(i.target);
         const auto called = frames_->find(i.target);
-        if (called && frames_->all()[*called].code.begin != i.target) part.called_inside.push_back(*called);
+        const std::uint64_t at = frame.code.begin + i.offset;
+        if (called && frames_->all()[*called].code.begin != i.target &&
+            (at == frame.code.begin || !is_returning_call(at)))
+          part.called_inside.push_back(*called);
       }
       if (i.kind == Kind::kRelative) {
         part.entered.add(i.target);  // its address is taken
-        if (!image_->is_code(i.target)) gather_table(part, f, i.target);
+        // Code that finds out where it lies names itself.
+        const bool names_itself = i.target == frame.code.begin + i.offset;
+        if (frame.code.contains(i.target) && i.target != frame.code.begin && !names_itself) part.labels.add(i.target);
+        if (!image_->is_code(i.target)) gather_table(part, f, i.target, sizeof(std::int32_t));
       }
+      gather_wide_number(part, f, i);
       // A program at a fixed address may have any address as a number in an instruction.
       if (image_->is_fixed() && i.size >= 5) {
         std::uint32_t number = 0;
         std::memcpy(&number, code.data() + i.offset + i.size - sizeof number, sizeof number);
-        if (!image_->is_code(number) || is_within_instruction(number)) continue;
-        part.targets.add(number);
-        part.entered.add(number);
+        gather_number(part, f, number);
       }
     }
   }
@@ -183,53 +192,133 @@ void Code::follow_returned_flags() {
   }
 }
 
-// Compilers' jumps by tables: entries of 4 bytes, distances from the table's own address, which an instruction names.
-// Tables of whole addresses are among the pointers in data.
-void Code::gather_table(Part& part, std::size_t frame, std::uint64_t table) {
+/// A number that may be an address.
+void Code::gather_number(Part& part, std::size_t frame, std::uint64_t number) {
+  if (!image_->is_code(number) || is_within_instruction(number)) return;
+  part.targets.add(number);
+  part.entered.add(number);
+  const Range own = frames_->all()[frame].code;
+  if (own.contains(number) && number != own.begin) part.labels.add(number);
+}
+
+/// With -mcmodel=large code has addresses as numbers of 8 bytes, or as distances from the global offset table.
+void Code::gather_wide_number(Part& part, std::size_t frame, const Instruction& i) {
+  constexpr std::size_t kSize = 10;  // movabs: a prefix, an operation and a register, the number
+  if (i.size != kSize) return;
+  const auto code = bytes(frames_->all()[frame].code.begin + i.offset, kSize);
+  if (code.empty() || (code[0] & std::byte{0xf8}) != std::byte{0x48} || (code[1] & std::byte{0xf8}) != std::byte{0xb8})
+    return;
+  std::uint64_t number = 0;
+  std::memcpy(&number, &code[2], sizeof number);
+  for (const std::uint64_t address : {number, global_offset_table_ + number}) {
+    gather_number(part, frame, address);
+    if (image_->is_code(address)) continue;
+    gather_table(part, frame, address, sizeof(std::int32_t));
+    gather_table(part, frame, address, sizeof(std::int64_t));
+  }
+}
+
+// Compilers' jumps by tables: entries of 4 bytes, with -mcmodel=large of 8, distances from the table's own address,
+// which an instruction names. Tables of whole addresses are among the pointers in data.
+void Code::gather_table(Part& part, std::size_t frame, std::uint64_t table, unsigned size) {
   const Range own = frames_->all()[frame].code;
   std::uint32_t inside = 0;
   for (std::uint32_t n = 0; n < kMostEntries; ++n) {
-    const auto distance = image_->number(table + std::uint64_t{4} * n, 4);
+    const auto distance = image_->number(table + std::uint64_t{size} * n, size);
     if (!distance) break;
     const std::uint64_t to = table + static_cast<std::uint64_t>(*distance);
     if (!image_->is_code(to)) break;
     part.targets.add(to);
-    inside += own.contains(to) ? 1 : 0;
+    if (!own.contains(to)) continue;
+    ++inside;
+    if (to != own.begin && !is_within_instruction(to)) part.labels.add(to);
   }
   if (inside >= 2) has_table_[frame] = 1;
 }
 
 void Code::gather_from_data() {
-  for (const std::uint64_t address : image_->code_pointers()) {
-    if (is_within_instruction(address)) continue;
+  pointers_by_place_ = image_->code_pointers();
+  for (const ElfImage::CodePointer& pointer : pointers_by_place_) {
+    const std::uint64_t address = pointer.to;
+    if (address == 0 || is_within_instruction(address)) continue;
     targets_.add(address);
     entered_.add(address);
     // Pointers into the middle of a frame: tables of labels.
     const auto f = frames_->find(address);
-    if (f && frames_->all()[*f].code.begin != address) has_table_[*f] = has_labels_[*f] = true;
+    if (!f || frames_->all()[*f].code.begin == address) continue;
+    has_table_[*f] = 1;
+    labels_.add(address);
+    pointers_by_target_.push_back(pointer);
   }
   for (const std::uint64_t address : image_->cold_symbols()) cold_.add(address);
   for (const std::uint64_t address : image_->code_symbols()) {
     targets_.add(address);
     if (!is_cold(address)) entered_.add(address);
   }
+  const auto by_place = [](const ElfImage::CodePointer& a, const ElfImage::CodePointer& b) {
+    return a.at != b.at ? a.at < b.at : a.to < b.to;
+  };
+  if (!std::is_sorted(pointers_by_place_.begin(), pointers_by_place_.end(), by_place))
+    std::sort(pointers_by_place_.begin(), pointers_by_place_.end(), by_place);
+  std::sort(pointers_by_target_.begin(), pointers_by_target_.end(),
+            [](const ElfImage::CodePointer& a, const ElfImage::CodePointer& b) { return a.to < b.to; });
 }
 
-// Some entries may be none, and a table's address may be one before its beginning.
-std::optional<bool> Code::leads_into(std::size_t frame, std::uint64_t table) const {
-  constexpr std::uint64_t kLooked = 512;
-  const Range own = frames_->all()[frame].code;
-  std::optional<bool> into;
-  for (std::uint64_t n = 0; n < kLooked; ++n) {
-    const auto bytes = image_->from(table + n * sizeof(std::uint64_t));
-    std::uint64_t to = 0;
-    if (bytes.size() < sizeof to) break;
-    std::memcpy(&to, bytes.data(), sizeof to);
-    if (!image_->is_code(to)) continue;
-    if (own.contains(to) && to != own.begin) return true;
-    into = false;
-  }
-  return into;
+std::optional<std::uint64_t> Code::pointer_at(std::uint64_t at) const {
+  const auto found = std::lower_bound(pointers_by_place_.begin(), pointers_by_place_.end(), at,
+                                      [](const ElfImage::CodePointer& p, std::uint64_t a) { return p.at < a; });
+  if (found == pointers_by_place_.end() || found->at != at) return std::nullopt;
+  return found->to;
+}
+
+std::span<const ElfImage::CodePointer> Code::pointers_into(Range range) const {
+  const auto before = [](const ElfImage::CodePointer& p, std::uint64_t a) { return p.to < a; };
+  const auto first = std::lower_bound(pointers_by_target_.begin(), pointers_by_target_.end(), range.begin, before);
+  const auto end = std::lower_bound(first, pointers_by_target_.end(), range.end, before);
+  return {first, end};
+}
+
+// A call over a loop that is never executed; behind the loop the return address is replaced or taken away.
+Code::Thunk Code::thunk(std::uint64_t address) const {
+  constexpr std::size_t kCall = 5;
+  constexpr std::size_t kLong = 64;  // bytes of a thunk, with padding
+  constexpr std::array<std::uint8_t, 7> kLoop = {0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9};
+  constexpr std::array<std::uint8_t, 6> kReturn = {0x48, 0x8d, 0x64, 0x24, 0x08, 0xc3};
+  constexpr std::array<std::uint8_t, 4> kMark = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+  const auto all = image_->from(address);
+  std::array<std::uint8_t, kLong> code{};
+  std::memcpy(code.data(), all.data(), std::min(all.size(), code.size()));
+  const auto begins = [&code](std::size_t at, const auto& bytes) {
+    return at + bytes.size() <= code.size() &&
+           std::equal(bytes.begin(), bytes.end(), code.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  // Where nothing is to be kept from guessing, a program's own thunk is a return.
+  const std::size_t first = begins(0, kMark) ? kMark.size() : 0;
+  constexpr std::uint8_t kRet = 0xc3;
+  const bool is_named = std::find(return_thunks_.begin(), return_thunks_.end(), address) != return_thunks_.end();
+  if (is_named && code[first] == kRet) return {Thunk::Kind::kReturn};
+  std::uint32_t over = 0;
+  std::memcpy(&over, &code[1], sizeof over);
+  if (code[0] != 0xe8 || over > kLong - 2 * kCall - kReturn.size() || !begins(kCall, kLoop)) return {};
+  const std::size_t at = kCall + over;
+  if (begins(at, kReturn)) return {Thunk::Kind::kReturn};
+  // mov %REG, (%rsp); ret
+  const bool is_mov = (code[at] & 0xfb) == 0x48 && code[at + 1] == 0x89 && (code[at + 2] & 0xc7) == 0x04 &&
+                      code[at + 3] == 0x24 && code[at + 4] == kRet;
+  if (!is_mov) return {};
+  return {Thunk::Kind::kJump, static_cast<std::uint8_t>((code[at + 2] >> 3 & 7) | (code[at] & 4) << 1)};
+}
+
+bool Code::is_returning_call(std::uint64_t address) const {
+  const auto first = bytes(address, 1);
+  return !first.empty() && first[0] == std::byte{0xe8} && thunk(address).kind == Thunk::Kind::kReturn;
+}
+
+bool Code::is_thunk_loop(std::uint64_t address) const {
+  constexpr std::array<std::byte, 5> kLoop = {std::byte{0xf3}, std::byte{0x90}, std::byte{0x0f}, std::byte{0xae},
+                                              std::byte{0xe8}};
+  const auto code = bytes(address, kLoop.size());
+  return std::equal(code.begin(), code.end(), kLoop.begin(), kLoop.end());
 }
 
 std::size_t Code::padding(std::uint64_t address, std::size_t limit) const {

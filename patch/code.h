@@ -101,13 +101,31 @@ class Code {
   bool has_target(std::uint64_t begin, std::uint64_t end) const { return targets_.has_one(begin, end); }
   /// Something may call it, or has its address in data: a function begins there, or code that is entered likewise.
   bool is_entered(std::uint64_t address) const { return entered_.has(address); }
-  /// Whether addresses of 8 bytes that lie in the file from `table` on lead into the frame. None: none is one of code.
-  std::optional<bool> leads_into(std::size_t frame, std::uint64_t table) const;
+  /// The word of data at `at` is a pointer to this address of code; 0: to a symbol's, known at load time. None: to
+  /// none.
+  std::optional<std::uint64_t> pointer_at(std::uint64_t at) const;
+  /// Words of data that are pointers into the range.
+  std::span<const ElfImage::CodePointer> pointers_into(Range range) const;
+  bool is_code(std::uint64_t address) const { return image_->is_code(address); }
+  /// ElfImage::number()
+  std::optional<std::int64_t> number(std::uint64_t at, unsigned size) const { return image_->number(at, size); }
   /// The frame has tables of addresses within itself, for jumps.
   bool has_table(std::size_t frame) const { return has_table_[frame] != 0; }
-  /// Addresses in data lead into the frame's middle: tables of 8 bytes an entry, for jumps.
-  bool has_labels(std::size_t frame) const { return has_labels_[frame]; }
-  /// Something calls an address within the frame that is not its beginning.
+  /// A jump that stays within its function may go there: data or code has the address, which lies in a frame's middle.
+  bool is_label(std::uint64_t address) const { return labels_.has(address); }
+  /// What returns or jumps on behalf of others, so that no processor guesses where to (-mfunction-return,
+  /// -mindirect-branch, retpolines).
+  struct Thunk {
+    enum class Kind : std::uint8_t { kNone, kReturn, kJump };
+    Kind kind = Kind::kNone;
+    std::uint8_t reg = 0;  ///< of kJump: the number of the register that has the address
+  };
+  Thunk thunk(std::uint64_t address) const;
+  /// A thunk that returns stands there, inline.
+  bool is_returning_call(std::uint64_t address) const;
+  /// Where such a thunk waits for a processor that guesses.
+  bool is_thunk_loop(std::uint64_t address) const;
+  /// Something calls an address within the frame that is not its beginning, and that is no thunk.
   bool is_called_inside(std::size_t frame) const { return is_called_inside_[frame]; }
   /// The function that begins there is given arithmetic flags, or gives some back: an assembler's, or one that clang's
   /// outliner made. Hooks do not keep them.
@@ -134,6 +152,7 @@ class Code {
     // What its instructions say.
     AddressSet targets;
     AddressSet entered;
+    AddressSet labels;
     AddressSet takes_flags;
     AddressSet returns_flags;
     std::vector<std::size_t> called_inside;  // frames
@@ -144,7 +163,9 @@ class Code {
   void decode_part(Part& part) const;
   void decode_frame(Part& part, std::size_t frame) const;
   void gather_from(Part& part);
-  void gather_table(Part& part, std::size_t frame, std::uint64_t table);
+  void gather_table(Part& part, std::size_t frame, std::uint64_t table, unsigned size);
+  void gather_number(Part& part, std::size_t frame, std::uint64_t number);
+  void gather_wide_number(Part& part, std::size_t frame, const Instruction& instruction);
   void follow_returned_flags();
   void gather_from_data();
 
@@ -154,11 +175,15 @@ class Code {
   AddressSet none_;
   AddressSet targets_;
   AddressSet entered_;
+  AddressSet labels_;
   AddressSet cold_;
   AddressSet takes_flags_;
   AddressSet returns_flags_;
   std::vector<std::uint8_t> has_table_;  // not bool: parts are read side by side
-  std::vector<bool> has_labels_;
+  std::vector<ElfImage::CodePointer> pointers_by_place_;
+  std::vector<ElfImage::CodePointer> pointers_by_target_;
+  std::uint64_t global_offset_table_ = 0;
+  std::vector<std::uint64_t> return_thunks_;  // by their name: one, or as many as there are symbols of it
   std::vector<bool> is_called_inside_;
 };
 

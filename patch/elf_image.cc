@@ -133,37 +133,47 @@ std::optional<std::uint64_t> ElfImage::frames_of_section() const {
   return frames->sh_addr;
 }
 
-std::vector<std::uint64_t> ElfImage::code_pointers() const {
-  std::vector<std::uint64_t> found;
-  const auto see = [&](std::uint64_t address) {
-    if (is_code(address)) found.push_back(address);
-  };
-  // As they stand in the file: all there is of a program at a fixed address, and of RELR's relocations.
-  for (const Elf64_Phdr& s : segments_) {
-    if (s.p_type != PT_LOAD || (s.p_flags & PF_X) != 0) continue;
-    const auto bytes = from(s.p_vaddr);
-    for (std::size_t at = (8 - s.p_vaddr % 8) % 8; at + 8 <= bytes.size(); at += 8)
-      see(load<std::uint64_t>(bytes.data() + at));
-  }
-  std::uint64_t relocations = 0;
-  std::uint64_t size = 0;
+std::uint64_t ElfImage::dynamic(std::int64_t tag) const {
   for (const Elf64_Phdr& s : segments_) {
     if (s.p_type != PT_DYNAMIC) continue;
     const auto bytes = from(s.p_vaddr);
     for (std::size_t at = 0; at + sizeof(Elf64_Dyn) <= bytes.size(); at += sizeof(Elf64_Dyn)) {
       const auto entry = load<Elf64_Dyn>(bytes.data() + at);
       if (entry.d_tag == DT_NULL) break;
-      if (entry.d_tag == DT_RELA) relocations = entry.d_un.d_ptr;
-      if (entry.d_tag == DT_RELASZ) size = entry.d_un.d_val;
+      if (entry.d_tag == tag) return entry.d_un.d_val;
     }
   }
+  return 0;
+}
+
+std::vector<ElfImage::CodePointer> ElfImage::code_pointers() const {
+  std::vector<CodePointer> found;
+  const auto see = [&](std::uint64_t at, std::uint64_t address) {
+    if (is_code(address)) found.push_back({at, address});
+  };
+  // As they stand in the file: all there is of a program at a fixed address, and of RELR's relocations.
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_LOAD || (s.p_flags & PF_X) != 0) continue;
+    const auto bytes = from(s.p_vaddr);
+    for (std::size_t at = (8 - s.p_vaddr % 8) % 8; at + 8 <= bytes.size(); at += 8)
+      see(s.p_vaddr + at, load<std::uint64_t>(bytes.data() + at));
+  }
+  const std::uint64_t relocations = dynamic(DT_RELA);
+  const std::uint64_t size = dynamic(DT_RELASZ);
   const auto table = from(relocations);
   for (std::size_t at = 0; relocations != 0 && at + sizeof(Elf64_Rela) <= std::min<std::uint64_t>(size, table.size());
        at += sizeof(Elf64_Rela)) {
     const auto r = load<Elf64_Rela>(table.data() + at);
-    see(static_cast<std::uint64_t>(r.r_addend));  // with a symbol it is an offset from that: no address, no harm
+    see(r.r_offset, static_cast<std::uint64_t>(r.r_addend));  // with a symbol an offset from that: no address, no harm
+    if (ELF64_R_SYM(r.r_info) != 0) found.push_back({r.r_offset, 0});
   }
   return found;
+}
+
+std::uint64_t ElfImage::global_offset_table() const {
+  if (const std::uint64_t address = dynamic(DT_PLTGOT); address != 0) return address;
+  const std::uint64_t address = section_address(".got.plt");
+  return address != 0 ? address : section_address(".got");
 }
 
 const Elf64_Shdr* ElfImage::section(const char* name) const {

@@ -49,8 +49,15 @@ class ElfImage {
   std::optional<std::uint64_t> frames() const;
   /// The same by its section, for programs that are linked statically: they have no PT_GNU_EH_FRAME.
   std::optional<std::uint64_t> frames_of_section() const;
+  struct CodePointer {
+    std::uint64_t at = 0;
+    std::uint64_t to = 0;  ///< 0: a symbol's address, known at load time, so that of no place within a function
+  };
   /// Each word of data that is, or becomes at load time, the address of code: pointers to functions, tables of labels.
-  std::vector<std::uint64_t> code_pointers() const;
+  /// Of a relocation with a symbol there are two: the symbol's address, and what is added to it.
+  std::vector<CodePointer> code_pointers() const;
+  /// Where the global offset table begins, from which code of -mcmodel=large counts; 0: not known.
+  std::uint64_t global_offset_table() const;
   /// Addresses of the symbols that name code, as far as the file has some.
   std::vector<std::uint64_t> code_symbols() const;
   /// Symbols of parts of functions that a compiler split off (name.cold and the like).
@@ -79,6 +86,8 @@ class ElfImage {
  private:
   std::span<const std::byte> bytes_at(std::uint64_t offset, std::uint64_t size) const;
   const Elf64_Shdr* section(const char* name) const;
+  /// The first entry of that kind of the dynamic section; 0: it has none.
+  std::uint64_t dynamic(std::int64_t tag) const;
   /// visit(address, name, type, whether it is a dynamic symbol)
   template <typename Visit>
   void for_each_symbol(Visit visit) const;

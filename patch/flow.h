@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "patch/code.h"
 #include "patch/frames.h"
@@ -35,13 +34,8 @@ class Flow {
     kChanged    ///< the stack is
   };
   BeforeEntry before_entry(std::size_t f, std::size_t n) const;
-  /// Whether the jump to an address in a register or in memory leaves the function; none: not known.
-  std::optional<bool> leaves_by(std::size_t f, std::size_t n) const;
 
  private:
-  enum class Source : std::uint8_t { kPointer, kTable, kUnknown };
-  Source source(std::size_t f, std::size_t n) const;
-
   const Frames& frames_;
   const Code& code_;
 };

@@ -141,7 +141,8 @@ Joined::Looked Joined::look(const std::vector<std::size_t>& all) const {
       looked.turns.push_back({static_cast<std::uint32_t>(part), static_cast<std::uint32_t>(n)});
       if (!jumps || !is_inside(i.target, all)) continue;
       is_whole = is_whole && !code_.is_within_instruction(i.target);
-      looked.loops = looked.loops || (frame(f).code.contains(i.target) && i.target <= flow_.address(f, i));
+      looked.loops = looked.loops || (frame(f).code.contains(i.target) && i.target <= flow_.address(f, i) &&
+                                      !code_.is_thunk_loop(i.target));
     }
   }
   if (looked.instructions != 0) looked.instructions -= static_cast<std::uint32_t>(flow_.first_of(all.front()));

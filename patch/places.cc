@@ -9,6 +9,7 @@
 #include "patch/flow.h"
 #include "patch/joined.h"
 #include "patch/landings.h"
+#include "patch/leaving.h"
 #include "patch/probe_places.h"
 #include "patch/room.h"
 #include "symbols/sandbox_helper.h"
@@ -30,6 +31,7 @@ class Finder {
         options_(options),
         flow_(frames, code),
         joined_(frames, code, flow_),
+        leaving_(frames, code, joined_, flow_),
         room_(frames, code, flow_) {}
 
   Places find() {
@@ -39,7 +41,7 @@ class Finder {
       has_detour_.insert(address);
       found.detours.push_back(look_at_detour(address));
     }
-    ProbePlaces probes(frames_, code_, flow_, joined_, room_);
+    ProbePlaces probes(frames_, code_, flow_, joined_, leaving_, room_);
     for (const std::uint64_t address : options_.probes) found.probes.push_back(probes.look_at(address));
     if (!options_.named || !options_.named->empty())
       for (const Landing& landing : landings_in(frames_, code_, joined_)) add_landing(probes, landing, found.landings);
@@ -185,11 +187,14 @@ class Finder {
       if (size != 0 && code_.is_target(at + size)) break;
       if (code_.has_target(at + size + 1, at + size + i.size)) return LeftOut::kNoRoomAtEntry;
       const bool is_jump_out = is_jump(i) && !joined_.is_inside(i.target, whole.all);
+      if (is_jump_out && code_.thunk(i.target).kind == Code::Thunk::Kind::kJump) return LeftOut::kFixedEntry;
       stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
+      stub.returns = stub.leaves && returns(i);
       if (stub.leaves && frames_.depth(at + size) != kCalledDepth) return LeftOut::kSharedCode;
       if (!stub.leaves && (is_jump_out || !flow_.may_move(owner, i))) {
         const bool is_passed = std::none_of(stub.moved.begin(), stub.moved.end(), is_jump);
-        if (i.kind == Kind::kCall && is_passed) return redirect(function, at, at + size, i);
+        if (i.kind == Kind::kCall && is_passed && !code_.is_returning_call(at + size))
+          return redirect(function, at, at + size, i);
         if (size < kShortJumpSize) return LeftOut::kFixedEntry;
         break;
       }
@@ -247,14 +252,21 @@ class Finder {
     if (at >= function.stubs[0].jump.at && at < function.stubs[0].to) return LeftOut::kNot;
     if (i.kind == Kind::kReturn)
       return add_exit(function, f, n, Stub::What::kReturn) ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
-    if (i.kind == Kind::kJumpAnywhere) {
-      const auto leaves = flow_.leaves_by(f, n);
+    if (i.kind == Kind::kJumpAnywhere || leaving_.is_by_thunk(i)) {
+      const auto leaves = leaving_.leaves(whole.all, f, n);
       if (!leaves) return LeftOut::kUnknownJump;
-      return !*leaves || add_exit(function, f, n, Stub::What::kTail) ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
+      if (!*leaves) return LeftOut::kNot;
+      const bool is_added = is_jump(i) ? add_jump_out(function, f, n) : add_exit(function, f, n, Stub::What::kTail);
+      return is_added ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
     }
     if (joined_.is_inside(i.target, whole.all)) return LeftOut::kNot;
     if (frames_.depth(at) != kCalledDepth) return LeftOut::kSharedCode;
     return add_jump_out(function, f, n) ? LeftOut::kNot : LeftOut::kNoRoomAtExit;
+  }
+
+  /// By itself, or by a thunk (-mfunction-return).
+  bool returns(const Instruction& i) const {
+    return i.kind == Kind::kReturn || (is_jump(i) && code_.thunk(i.target).kind == Code::Thunk::Kind::kReturn);
   }
 
   /// An exit by the instruction itself, with those before it and padding behind it as far as they are needed.
@@ -311,9 +323,10 @@ class Finder {
     constexpr std::uint8_t kWide = 4;
     if (i.kind == Kind::kShortJumpIf) return false;
     const bool is_wide = i.size - i.field == kWide;
-    if (!is_wide && i.kind == Kind::kJump) return add_exit(function, f, n, Stub::What::kTail);
+    const auto what = returns(i) ? Stub::What::kReturn : Stub::What::kTail;
+    if (!is_wide && i.kind == Kind::kJump) return add_exit(function, f, n, what);
     Stub stub;
-    stub.what = Stub::What::kTail;
+    stub.what = what;
     stub.target = i.target;
     stub.jump.at = address(f, i);
     stub.jump.field = i.field;
@@ -359,6 +372,7 @@ class Finder {
   const PlaceOptions& options_;
   const Flow flow_;
   const Joined joined_;
+  Leaving leaving_;
   Room room_;
   std::set<std::uint64_t> has_detour_;
 };

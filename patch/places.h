@@ -65,7 +65,7 @@ struct Stub {
   enum class What : std::uint8_t {
     kEntry,   ///< the sled, the instructions, back to `to`; if `leaves`, a second sled before the last: an exit.
               ///< Of a redirected call: the sled, and a jump to `target`
-    kReturn,  ///< the instructions up to the last, the sled, the last: a return
+    kReturn,  ///< the instructions up to the last, the sled, the last: a return, or a jump to a thunk that returns
     kTail,    ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
     kDetour,  ///< the instructions, back to `to`: of an entry whose calls may go elsewhere
     kMoved,   ///< the instructions, back to `to`, and no sled: where they were is room for jumps
@@ -74,6 +74,7 @@ struct Stub {
   };
   What what = What::kEntry;
   bool leaves = false;
+  bool returns = false;  ///< of one that leaves: by a return
   Jump jump;
   std::vector<Instruction> moved;  ///< the last of an exit among them, unless it is redirected
   std::uint64_t from = 0;          ///< address of the frame that their offsets count from

@@ -35,7 +35,8 @@ ProbePlaces::Found ProbePlaces::find(std::uint64_t address) const {
   if (looked.unsound != LeftOut::kNot) return {looked.unsound};
   for (const auto& turn : looked.turns) {
     const std::size_t part = all[turn.part];
-    if (code_.of(part)[turn.number].kind == Kind::kJumpAnywhere && !flow_.leaves_by(part, turn.number))
+    const Instruction& i = code_.of(part)[turn.number];
+    if ((i.kind == Kind::kJumpAnywhere || leaving_.is_by_thunk(i)) && !leaving_.leaves(all, part, turn.number))
       return {LeftOut::kUnknownJump};
   }
   const auto instructions = code_.of(*f);

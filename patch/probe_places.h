@@ -5,6 +5,7 @@
 #include <span>
 
 #include "patch/joined.h"
+#include "patch/leaving.h"
 #include "patch/room.h"
 
 namespace karst::patch {
@@ -13,8 +14,9 @@ namespace karst::patch {
 class ProbePlaces {
  public:
   /// All must outlive it.
-  ProbePlaces(const Frames& frames, const Code& code, const Flow& flow, const Joined& joined, Room& room)
-      : frames_(frames), code_(code), flow_(flow), joined_(joined), room_(room) {}
+  ProbePlaces(const Frames& frames, const Code& code, const Flow& flow, const Joined& joined, Leaving& leaving,
+              Room& room)
+      : frames_(frames), code_(code), flow_(flow), joined_(joined), leaving_(leaving), room_(room) {}
 
   /// Takes the room that the jump needs, unless the probe is left out.
   Probe look_at(std::uint64_t nop);
@@ -48,6 +50,7 @@ class ProbePlaces {
   const Code& code_;
   const Flow& flow_;
   const Joined& joined_;
+  Leaving& leaving_;
   Room& room_;
 };
 
