@@ -99,6 +99,14 @@ bool FunctionTable::create(const ModuleImage& image) {
     if (p.kind == SledKind::kEntry) entries_[index] = static_cast<std::uint32_t>(number);
     if (p.kind == SledKind::kEntry && p.always) bits_[index] |= kAlways;
     if (p.late) bits_[index] |= kLate;
+    const SiteDefect defect = image.defect_of(p);
+    if (defect != SiteDefect::kNone && (bits_[index] & kLeftOut) == 0) {
+      bits_[index] |= kLeftOut;
+      if (left_out_count_++ == 0) {
+        first_defect_ = defect;
+        first_left_out_ = p.address;
+      }
+    }
     if (p.kind != SledKind::kCold && !arch::can_change_live(reinterpret_cast<const unsigned char*>(p.address))) {
       bits_[index] |= kFixed;
       ++fixed_sleds_;

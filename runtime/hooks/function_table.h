@@ -47,8 +47,14 @@ class FunctionTable {
   std::uint32_t find(std::uintptr_t begin) const;
 
   /// It has a sled that cannot be changed while threads may execute it (arch::can_change_live).
-  bool fixed(std::uint32_t index) const { return (bits_[index] & (kFixed | kGivenBack)) != 0; }
+  bool fixed(std::uint32_t index) const { return (bits_[index] & (kFixed | kGivenBack | kLeftOut)) != 0; }
   void set_fixed(std::uint32_t index);
+  /// One of its sleds has a defect: it is not traced, and is fixed.
+  bool left_out(std::uint32_t index) const { return (bits_[index] & kLeftOut) != 0; }
+  std::uint32_t left_out_count() const { return left_out_count_; }
+  /// Of the first such sled in the tables' order.
+  SiteDefect first_defect() const { return first_defect_; }
+  std::uintptr_t first_left_out() const { return first_left_out_; }
   std::uint32_t fixed_sleds() const { return fixed_sleds_; }
 
   /// It has its own code back (maintenance/switches.h), and is fixed.
@@ -64,7 +70,15 @@ class FunctionTable {
   void for_each_sled_of(const SledTables& tables, std::uint32_t index, Visit visit) const;
 
  private:
-  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8, kLate = 16, kGivenBack = 32 };
+  enum Bit : std::uint8_t {
+    kAlways = 1,
+    kPatched = 2,
+    kFixed = 4,
+    kWanted = 8,
+    kLate = 16,
+    kGivenBack = 32,
+    kLeftOut = 64
+  };
   struct Cold {
     std::uint64_t offset;  // from the beginning of the module's code
     std::uint64_t index;
@@ -84,6 +98,9 @@ class FunctionTable {
   std::uint32_t cold_count_ = 0;
   std::uint32_t fixed_sleds_ = 0;
   std::uint32_t given_back_ = 0;
+  std::uint32_t left_out_count_ = 0;
+  SiteDefect first_defect_ = SiteDefect::kNone;
+  std::uintptr_t first_left_out_ = 0;
   std::uint64_t sleds_ = 0;
   std::uint64_t without_entry_ = 0;
 };

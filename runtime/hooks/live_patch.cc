@@ -104,7 +104,7 @@ Changes g_changes;  // under the lock
 /// Before code changes: flags in the arena may change meanwhile, and passes over one sled must agree.
 void settle_targets(Module& m) {
   g_changes.for_each_in(m, [&m](std::uint32_t i) {
-    m.functions.set_wanted(i, g_on && m.has_trampolines && is_switched_on(m.first_id + i));
+    m.functions.set_wanted(i, g_on && m.has_trampolines && !m.functions.left_out(i) && is_switched_on(m.first_id + i));
   });
 }
 

@@ -157,7 +157,9 @@ void describe(const char* path, std::uintptr_t bias, std::uintptr_t header, dl_p
 /// False if flags may be live at the sled and the patched one would not keep them.
 bool is_safe_exit(const SledPlace& p, arch::Leaves leaves) {
   if (p.sled == arch::Sled::kTail) return leaves != arch::Leaves::kUnknown;
-  // gcc's and clang's returns are not conditional; gcc may begin a thunk there, inline.
+  // clang's sled has its return within itself: what follows is another block of the function.
+  if (p.sled == arch::Sled::kReturn) return true;
+  // gcc's returns are not conditional; it may begin a thunk there, inline.
   return (p.kind != SledKind::kReturn && p.kind != SledKind::kTailCall) || leaves != arch::Leaves::kIf;
 }
 
@@ -286,17 +288,20 @@ const char* ModuleImage::defect() const {
   for_each_sled([&](const SledPlace& p) {
     if (wrong != nullptr) return;
     const std::uint32_t size = arch::sled_size(p.sled);
-    const std::uint64_t code = code_from(p.address);
-    const auto* site = reinterpret_cast<const unsigned char*>(p.address);
-    if (code < (size == 0 ? 1 : size) ||
+    if (code_from(p.address) < (size == 0 ? 1 : size) ||
         (p.kind == SledKind::kEntry && (code_from(p.known_by()) == 0 || p.address - p.known_by() > kMostBeforeSled)))
       wrong = kDamaged;
-    else if (size != 0 && !arch::is_sled(site, p.sled))
-      wrong = "has other code where its sleds should be";
-    else if (!is_safe_exit(p, arch::leaves(site + size, code - size)))
-      wrong = "leaves a function by an instruction that Karst does not know behind the sled";
   });
   return wrong;
+}
+
+SiteDefect ModuleImage::defect_of(const SledPlace& place) const {
+  const std::uint32_t size = arch::sled_size(place.sled);
+  if (size == 0 || plain_count != 0) return SiteDefect::kNone;  // stubs were checked with their table
+  const auto* site = reinterpret_cast<const unsigned char*>(place.address);
+  if (!arch::is_sled(site, place.sled)) return SiteDefect::kOtherCode;
+  const bool is_safe = is_safe_exit(place, arch::leaves(site + size, code_from(place.address) - size));
+  return is_safe ? SiteDefect::kNone : SiteDefect::kUnknownExit;
 }
 
 }  // namespace karst::runtime

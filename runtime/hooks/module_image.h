@@ -11,6 +11,13 @@
 
 namespace karst::runtime {
 
+/// Why a sled must stay as it is, and so its function.
+enum class SiteDefect : std::uint8_t {
+  kNone,
+  kOtherCode,   ///< it is none: somebody has written other code there
+  kUnknownExit  ///< flags may be live there, and the patched sled would not keep them
+};
+
 struct CodeSegment {
   std::uintptr_t begin = 0;  ///< whole pages
   std::uintptr_t end = 0;
@@ -89,9 +96,11 @@ struct ModuleImage : SledTables {
   bool is_instrumented() const { return gcc_units != 0 || has_clangs() || finstrument || table_is_torn; }
   bool has_clangs() const { return clang_units != 0 || xray_count != 0; }
 
-  /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
-  /// behind the module's path.
+  /// Null if every record is a place in the module's code, an entry first; else what is wrong, to be put behind the
+  /// module's path.
   const char* defect() const;
+  /// Of a module without a defect, before it is patched: whether the sled can be.
+  SiteDefect defect_of(const SledPlace& place) const;
   /// Bytes of code from `at` to the end of its segment; 0 if it lies in none.
   std::uint64_t code_from(std::uintptr_t at) const;
 };

@@ -7,6 +7,7 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "runtime/clock/clock.h"
+#include "runtime/hooks/function_names.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
@@ -72,8 +73,9 @@ const char* shown_path(const char* path, char (&buffer)[4096], std::uint32_t& si
   return buffer;
 }
 
-bool is_first_said_of(const char* path, std::uint32_t path_size) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+/// Of one kind of message.
+bool is_first_said_of(const char* path, std::uint32_t path_size, unsigned char kind = 0) {
+  std::uint64_t hash = 0xcbf29ce484222325U ^ kind;  // FNV-1a
   for (std::uint32_t i = 0; i < path_size; ++i) hash = (hash ^ static_cast<unsigned char>(path[i])) * 0x100000001b3U;
   for (std::uint32_t i = 0; i < g_said_count; ++i)
     if (g_said[i] == hash) return false;
@@ -98,6 +100,31 @@ void say_what_is_missing(const FunctionTable& functions, const char* path, std::
       .text(count == 1 ? "it is not traced" : "they are not traced");
 }
 
+const char* describe(SiteDefect defect) {
+  return defect == SiteDefect::kOtherCode
+             ? "has other code where its sleds should be"
+             : "leaves a function by an instruction that Karst does not know behind the sled";
+}
+
+/// Functions with a sled that must stay as it is are left alone; the others are traced.
+void say_what_is_left_out(const FunctionTable& functions, const ModuleImage& image, const char* path,
+                          std::uint32_t path_size) {
+  const std::uint32_t count = functions.left_out_count();
+  if (count == 0 || !is_first_said_of(path, path_size, 1)) return;
+  const std::uint64_t address = functions.first_left_out() - image.bias;
+  char name[160];
+  Message message;
+  message.text(path, path_size).text(" ").text(describe(functions.first_defect())).text(": ");
+  if (find_function_name(*image.path == '\0' ? "/proc/self/exe" : image.path, address, name, sizeof name))
+    message.text(name);
+  else
+    message.text("the function at 0x").hex(address);
+  if (count == 1)
+    message.text("; it is not traced");
+  else
+    message.text(" and ").number(count - 1).text(count == 2 ? " other" : " others").text("; they are not traced");
+}
+
 std::uint32_t new_flags() { return load(g_arena.control().new_functions) != 0 ? std::uint32_t{kArenaFunctionOn} : 0; }
 
 bool enter_functions(Module& m, std::uint32_t module) {
@@ -110,7 +137,9 @@ bool enter_functions(Module& m, std::uint32_t module) {
     const std::uint32_t index = i < count ? i : m.functions.function_of_alias(i - count);
     functions[i].address = m.functions.address(index);
     functions[i].module = module;
-    functions[i].flags = (m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways : new_flags()) |
+    functions[i].flags = (m.functions.left_out(index) ? 0U
+                          : m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways
+                                                      : new_flags()) |
                          (i < count ? 0U : static_cast<std::uint32_t>(kArenaFunctionTailExit)) |
                          (m.functions.late(index) ? static_cast<std::uint32_t>(kArenaFunctionLate) : 0U);
   }
@@ -158,6 +187,8 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   m.finstrument = image.finstrument;
   m.own_exits = image.own_exits;
   if (!m.functions.create(image)) return kNoMemory;
+  if (m.functions.count() != 0 && m.functions.left_out_count() == m.functions.count())
+    return describe(m.functions.first_defect());
   ArenaHeader& h = g_arena.header();
   const Locked lock(g_lock);
   const std::uint32_t module = g_module_count;
@@ -246,6 +277,7 @@ Module* enter(const ModuleImage& image, Arrived& arrived) {
   }
   Module& m = g_modules[entered];
   say_what_is_missing(m.functions, path, path_size);
+  say_what_is_left_out(m.functions, image, path, path_size);
   if (m.finstrument) {
     prepare_instrument_calls();
     if (load(g_generated) != 0) forget_instrument_calls(m.text_begin, m.text_end);  // it may have been there before
