@@ -72,29 +72,26 @@ void Leaving::look(const std::vector<std::size_t>& all) {
       // With CET compilers mark those jumps alone whose table they have made themselves.
       const bool is_switch =
           decode(code_.bytes(at, i.size), decoded) && (decoded.in.attributes & ZYDIS_ATTRIB_HAS_NOTRACK) != 0;
-      if (is_switch || frames_.depth(at) != kCalledDepth) {
+      looked_.to_labels.emplace_back(f, n);
+      if (is_switch || frames_.depth(at) != kCalledDepth)
         known_[{f, n}] = by_table ? std::optional(false) : std::nullopt;
-        if (by_table) looked_.gotos.emplace_back(f, n);
-      } else {
+      else
         open.emplace_back(f, n);
-      }
     }
   }
-  if (open.empty() || open.size() > kMostJumps) return;
+  if (open.empty() || looked_.to_labels.size() > kMostJumps) return;
   looked_.has_labels = has_labels(all);
-  // What is behind a label is known when it is known what goes to labels.
+  // What registers have behind a label is known better when it is known which jumps go to none.
   for (bool is_new = true; is_new && !open.empty();) {
     is_new = false;
-    for (const Jump& jump : open) {
-      const Value target = target_of(jump.first, jump.second);
-      if (target.kind != Value::Kind::kUnknown) looked_.targets[jump] = target;
-    }
+    for (const Jump& jump : open)
+      if (const Value target = target_of(jump.first, jump.second); target.is_known()) looked_.targets[jump] = target;
     std::erase_if(open, [&](const Jump& jump) {
       const auto target = looked_.targets.find(jump);
       const auto known = decide(target == looked_.targets.end() ? Value() : target->second);
       if (!known) return false;
       known_[jump] = known;
-      if (!*known) looked_.gotos.push_back(jump);
+      if (*known) std::erase(looked_.to_labels, jump);
       return is_new = true;
     });
   }
@@ -113,7 +110,7 @@ bool Leaving::has_labels(const std::vector<std::size_t>& all) const {
 std::optional<bool> Leaving::decide(const Value& target) const {
   switch (target.kind) {
     case Value::Kind::kNumber:
-      return decide_by_address(target.at);
+      return looked_.has_labels ? decide_by_address(target.at) : std::optional(true);
     case Value::Kind::kSum: {
       const auto distance = target.is_known_base ? code_.number(target.table, target.size) : std::nullopt;
       return distance ? decide_by_address(target.base + static_cast<std::uint64_t>(*distance)) : std::nullopt;
@@ -123,6 +120,7 @@ std::optional<bool> Leaving::decide(const Value& target) const {
     case Value::Kind::kWord:
       return looked_.has_labels ? decide_by_table(target) : std::optional(true);
     case Value::Kind::kUnknown:
+    case Value::Kind::kAgain:
     case Value::Kind::kElement:
       return looked_.has_labels ? std::nullopt : std::optional(true);
   }
@@ -163,7 +161,7 @@ bool Leaving::is_every_label_explained() const {
   std::set<std::uint64_t> places;
   for (const std::size_t f : *looked_.all)
     for (const auto& pointer : code_.pointers_into(flow_.frame(f).code))
-      if (leads(pointer.to) == Leads::kInside && frames_.depth(pointer.to) == kCalledDepth) places.insert(pointer.at);
+      if (leads(pointer.to) == Leads::kInside) places.insert(pointer.at);
   for (auto place = places.begin(); place != places.end();) {
     const std::uint64_t begin = *place;
     std::uint64_t end = begin;
@@ -182,8 +180,10 @@ Leaving::Leads Leaving::leads(std::uint64_t address) const {
   const auto f = frames_.find(address);
   if (!f || joined_.is_linkage(*f)) return Leads::kOut;
   const bool is_begin = flow_.frame(*f).code.begin == address;
-  if (joined_.is_inside(address, *looked_.all))
-    return is_begin && *f == looked_.all->front() ? Leads::kOut : Leads::kInside;
+  if (joined_.is_inside(address, *looked_.all)) {
+    if (is_begin && *f == looked_.all->front()) return Leads::kOut;
+    return frames_.depth(address) == kCalledDepth ? Leads::kInside : Leads::kElsewhere;
+  }
   return is_begin ? Leads::kOut : Leads::kElsewhere;
 }
 
@@ -216,7 +216,7 @@ Leaving::Value Leaving::before(std::size_t f, std::size_t n, int wanted, unsigne
     if (++steps_ > kMostSteps) return {};
     const std::uint64_t at = flow_.address(f, instructions[n]);
     const bool is_joined = looked_.jumps_to.contains(at) || code_.is_label(at);
-    if (is_joined && !passed_.emplace(at, wanted).second) return {};
+    if (is_joined && !passed_.emplace(at, wanted).second) return {Value::Kind::kAgain};
     const bool follows = n != 0 && !instructions[n - 1].ends_flow;
     Decoded decoded;
     bool sets = false;
@@ -234,21 +234,30 @@ Leaving::Value Leaving::before(std::size_t f, std::size_t n, int wanted, unsigne
     }
     Value found;
     if (!is_lost) found = sets ? set_by(f, n - 1, wanted, depth) : before(f, n - 1, wanted, depth + 1);
-    return found.kind != Value::Kind::kUnknown ? found : by_other_ways(f, n, wanted, depth);
+    return found.is_known() ? found : by_other_ways(f, n, wanted, depth);
   }
 }
 
-/// The same by jumps to it.
+/// The same by jumps to it. One that is known to go there is enough; of those that may go to any label all must agree.
 Leaving::Value Leaving::by_other_ways(std::size_t f, std::size_t n, int wanted, unsigned depth) {
   const std::uint64_t at = flow_.address(f, code_.of(f)[n]);
-  const auto from_all = [&](const std::vector<Jump>& jumps) {
-    for (const Jump& jump : jumps)
-      if (const Value v = before(jump.first, jump.second, wanted, depth + 1); v.kind != Value::Kind::kUnknown) return v;
-    return Value();
-  };
-  if (const auto jumps = looked_.jumps_to.find(at); jumps != looked_.jumps_to.end())
-    if (const Value v = from_all(jumps->second); v.kind != Value::Kind::kUnknown) return v;
-  return code_.is_label(at) ? from_all(looked_.gotos) : Value();
+  Value found{Value::Kind::kAgain};
+  if (const auto jumps = looked_.jumps_to.find(at); jumps != looked_.jumps_to.end()) {
+    for (const Jump& jump : jumps->second) {
+      const Value v = before(jump.first, jump.second, wanted, depth + 1);
+      if (v.is_known()) return v;
+      if (v.kind == Value::Kind::kUnknown) found = v;
+    }
+  }
+  if (!code_.is_label(at)) return found;
+  if (found.kind == Value::Kind::kUnknown) return found;
+  for (const Jump& jump : looked_.to_labels) {
+    const Value v = before(jump.first, jump.second, wanted, depth + 1);
+    if (v.kind == Value::Kind::kAgain) continue;
+    if (!v.is_known() || (found.is_known() && !(v == found))) return {};
+    found = v;
+  }
+  return found;
 }
 
 /// What instruction `n` puts into it.
@@ -296,7 +305,7 @@ Leaving::Value Leaving::set_by(std::size_t f, std::size_t n, int wanted, unsigne
   }
   if (!is_conditional_move(mnemonic)) return {};
   const Value other = value();
-  return other.kind != Value::Kind::kUnknown ? other : before(f, n, wanted, depth + 1);
+  return other.is_known() ? other : before(f, n, wanted, depth + 1);
 }
 
 Leaving::Value Leaving::place(std::size_t f, std::size_t n, const Memory& memory, unsigned depth) {
@@ -353,6 +362,7 @@ Leaving::Value Leaving::sum(const Value& a, const Value& b) {
     if (b.at + kSmall > 2 * kSmall) value.table = value.at;
     return value;
   }
+  if (b.kind == Is::kAgain) return {};
   if (b.kind == Is::kElement) {
     value = b;
     value.at += a.at;

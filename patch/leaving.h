@@ -39,12 +39,15 @@ class Leaving {
   struct Value {
     enum class Kind : std::uint8_t {
       kUnknown,
+      kAgain,     ///< what it was the last time that this place was passed
       kNumber,    ///< at
       kElement,   ///< the address of an element of a table
       kWord,      ///< 8 bytes that lie at `at`, or in a table
       kDistance,  ///< 4 bytes, sign-extended, of a table
       kSum        ///< a number, which is `base`, and a distance that lies in a table
     };
+    bool is_known() const { return kind != Kind::kUnknown && kind != Kind::kAgain; }
+
     Kind kind = Kind::kUnknown;
     bool is_indexed = false;
     bool is_known_base = false;  ///< of kSum
@@ -52,19 +55,21 @@ class Leaving {
     std::uint64_t table = 0;     ///< as the code names it
     std::uint64_t at = 0;        ///< with what an instruction adds to it
     std::uint64_t base = 0;
+
+    bool operator==(const Value&) const = default;
   };
   /// What an address leads to.
   enum class Leads : std::uint8_t {
     kNowhere,  ///< it is no pointer to code
-    kInside,
+    kInside,   ///< where the stack pointer is that of the function's entry
     kOut,
-    kElsewhere  ///< into another function's middle
+    kElsewhere  ///< to no place that such a jump goes to: into another function's middle, or where there is a frame
   };
   /// The function that is looked at.
   struct Looked {
     const std::vector<std::size_t>* all = nullptr;
     std::map<std::uint64_t, std::vector<Jump>> jumps_to;
-    std::vector<Jump> gotos;
+    std::vector<Jump> to_labels;  ///< jumps that are not known to leave
     std::map<Jump, Value> targets;
     bool has_labels = false;  ///< where the stack pointer is that of the entry
   };
