@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <dlfcn.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -59,8 +60,14 @@ std::uint64_t rate_from_pairs(const std::vector<ClockPair>& pairs) {
 }  // namespace
 
 std::uint64_t clock_ns(clockid_t clock) {
+  // libc's own, whatever is preloaded before it (libfaketime): the process's times are the kernel's, and so must these.
+  static auto* const kRead = [] {
+    void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void* const own = libc != nullptr ? dlsym(libc, "clock_gettime") : nullptr;
+    return own != nullptr ? reinterpret_cast<int (*)(clockid_t, timespec*)>(own) : &clock_gettime;
+  }();
   timespec t{};
-  clock_gettime(clock, &t);
+  kRead(clock, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
 }
 

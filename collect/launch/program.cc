@@ -63,6 +63,18 @@ class ElfFile {
   Elf* elf_ = nullptr;
 };
 
+/// One of the tables that the note tells of has something in it, or it has code of -finstrument-functions. A program
+/// of a plain compiler's objects that our wrapper linked has nothing, and is patched as others are. Addresses are
+/// relative to their own fields.
+bool tells_of_sleds(std::string_view content) {
+  format::SledNote note{};
+  std::memcpy(&note, content.data(), std::min(content.size(), sizeof note));
+  const auto is_empty = [](std::int32_t begin, std::int32_t end) { return begin - end == sizeof begin; };
+  return (note.flags & KARST_NOTE_FINSTRUMENT) != 0 || !is_empty(note.table_begin, note.table_end) ||
+         (note.version >= 2 && !is_empty(note.xray_begin, note.xray_end)) ||
+         (note.version >= 3 && !is_empty(note.clang_begin, note.clang_end));
+}
+
 bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t type) {
   if (segment.p_type != PT_NOTE) return false;
   // As the runtime does: mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8.
@@ -75,7 +87,8 @@ bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t
   for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
     if (note.n_namesz == sizeof KARST_NOTE_NAME && note.n_type == type &&
         std::memcmp(static_cast<const char*>(data->d_buf) + name, KARST_NOTE_NAME, sizeof KARST_NOTE_NAME) == 0)
-      return true;
+      return type != KARST_NOTE_TYPE ||
+             tells_of_sleds({static_cast<const char*>(data->d_buf) + content, note.n_descsz});
   }
   return false;
 }

@@ -60,6 +60,8 @@ class FunctionTable;
 /// Maps memory, writable, within reach of all of the code. -1 when there is none to be had.
 long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size);
 
+inline constexpr const char* kNoMappings = "the kernel allows this process no more mappings (vm.max_map_count)";
+
 /// A module's trampolines.
 class Trampolines {
  public:
@@ -70,6 +72,8 @@ class Trampolines {
   bool create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id, std::uint32_t functions,
               std::uint32_t tail_exits = 0, const FunctionTable* late = nullptr);
   void destroy();
+  /// Why the last one could not be made, as a phrase; null: written memory may not become executable.
+  static const char* why_not();
 
   /// Where the function's sleds shall call; `index` counts from first_id.
   std::uintptr_t enter(std::uint32_t index) const;

@@ -33,6 +33,7 @@ bool g_changing;   // code is between two states: a child by a raw system call m
 bool g_mending;    // every sled is written, whatever it seems to be
 
 constexpr long kNoMemory = -12;  // ENOMEM
+const char* g_why_not;           // the last patch_unused() could not; null: it was refused
 constexpr long kNotRegistered = -1;
 
 void set_on(bool on) {
@@ -462,6 +463,10 @@ void begin_switches(Module& m, const SledTables& tables) {
     set_flag(id, kArenaFunctionSwitchedOn, is_wanted(load(g_arena.functions()[id].flags)));
 }
 
+const char* why_not_patched() {
+  return g_why_not != nullptr ? g_why_not : "the system does not let its code be changed (a W^X policy)";
+}
+
 bool patch_unused(Module& m, bool is_new) {
   KARST_ASSERT(holds_patching());
   // In a static program we are ourselves in the code that is patched.
@@ -472,13 +477,16 @@ bool patch_unused(Module& m, bool is_new) {
 #endif
   if (!g_on || m.functions.count() == 0) return true;
   g_own_parts.forget();
-  if (!make_trampolines(m) || (!is_new && !g_own_parts.find(m))) return false;
+  if (!make_trampolines(m)) return g_why_not = Trampolines::why_not(), false;
+  if (!is_new && !g_own_parts.find(m)) return g_why_not = "it has made too many parts of its code writable", false;
   g_changes.insert_all();
   settle_targets(m);
   bool writable = true;
   for (std::uint32_t i = 0; i < m.tables.segment_count && writable; ++i)
     writable = g_own_parts.each_other(m.tables.segments[i], [](std::uintptr_t begin, std::uintptr_t end) {
-      return sys::mprotect(begin, end - begin, kWhilePatching) == 0;
+      const long result = sys::mprotect(begin, end - begin, kWhilePatching);
+      g_why_not = result == kNoMemory ? kNoMappings : nullptr;
+      return result == 0;
     });
   if (writable) {
     m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {

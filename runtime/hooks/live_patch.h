@@ -26,7 +26,9 @@ void find_code_taken_again();
 /// Makes the sleds of the module what begin_switches() found, none of its code being executed. `is_new`: nobody has run
 /// it, so the program has not made any of it writable itself. False if the system does not allow it.
 bool patch_unused(Module& module, bool is_new);
-/// The same for all modules, and for code that threads may be executing.
+/// Why patch_unused() returned false the last time, as a phrase behind "NAME is not traced: ".
+const char* why_not_patched();
+/// patch_unused() for all modules, and for code that threads may be executing.
 bool patch_used();
 
 }  // namespace karst::runtime

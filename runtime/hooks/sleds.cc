@@ -501,9 +501,7 @@ void patch_module(std::uint32_t module) {
   }
   if (g_said_unpatchable) return;
   g_said_unpatchable = true;
-  Message()
-      .text(image.name())
-      .text(" is not traced: the system does not let its code be changed (a W^X policy, or no memory near it)");
+  Message().text(image.name()).text(" is not traced: ").text(why_not_patched());
 }
 
 namespace {

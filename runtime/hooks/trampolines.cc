@@ -55,6 +55,7 @@ constexpr std::uint64_t kFirst = arch::kPage + 1;
 constexpr std::uint32_t kMostRegions = 4096;  // as many as modules
 Slots* g_regions[kMostRegions];
 std::uint32_t g_region_count;
+const char* g_why_not;
 std::uint32_t g_held;  // HeldHooks
 Hook g_enter = karst_hook_trace;
 Hook g_exit = karst_hook_trace;
@@ -110,14 +111,17 @@ long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint
   return -1;
 }
 
+const char* Trampolines::why_not() { return g_why_not; }
+
 bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id,
                          std::uint32_t functions, std::uint32_t tail_exits, const FunctionTable* late) {
   const std::uint32_t count = functions + tail_exits;
-  if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
+  g_why_not = g_region_count == kMostRegions ? "there are too many modules" : nullptr;
+  if (g_why_not != nullptr || text_end - text_begin > arch::kReach) return false;
   const std::uint64_t size =
       arch::kPage + align_up(kFirst - arch::kPage + std::uint64_t{count} * 2 * arch::kTrampolineSize, arch::kPage);
   const long at = map_near_code(text_begin, text_end, size);
-  if (at == -1) return false;
+  if (at == -1) return g_why_not = "there is no memory near its code, or the kernel allows no more mappings", false;
   region_ = static_cast<std::uintptr_t>(at);
   size_ = size;
   functions_ = functions;
@@ -145,7 +149,10 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
     arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
                            reinterpret_cast<std::uintptr_t>(&slots->exit));
   }
-  if (sys::mprotect(region_ + arch::kPage, size_ - arch::kPage, PROT_READ | PROT_EXEC) != 0) {
+  constexpr long kNoMemory = -12;  // ENOMEM
+  if (const long result = sys::mprotect(region_ + arch::kPage, size_ - arch::kPage, PROT_READ | PROT_EXEC);
+      result != 0) {
+    if (result == kNoMemory) g_why_not = kNoMappings;
     destroy();
     return false;
   }
