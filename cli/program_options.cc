@@ -266,6 +266,11 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
     return fail(traceable.error());
   auto runtime = find_runtime();
   if (!runtime) return fail(runtime.error());
+  if (const collect::DeadSleds& sleds = program->dead_sleds; sleds.dead != 0)
+    fail(
+        {fmt::format("{}: {} of its {} functions with sleds are not traced: a tool that rewrote it behind the linker "
+                     "(llvm-bolt?) left their sleds in code that is not executed; trace what the linker wrote",
+                     program->path.string(), sleds.dead, sleds.functions)});
   launch.program = *program;
   launch.arguments = command;
   launch.runtime = *runtime;

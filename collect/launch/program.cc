@@ -238,6 +238,7 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
   if (file.is_elf()) {
     file.for_each_segment(
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
+    if (program.has_sleds) program.dead_sleds = find_dead_sleds(file.get());
     program.is_static = is_static(file);
     program.why_foreign = why_foreign(file);
     if (program.is_static) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/launch/dead_sleds.h"
 #include "symbols/credentials.h"
 
 namespace karst::collect {
@@ -22,6 +23,7 @@ struct Program {
   std::filesystem::path file;  ///< the program's own: another one if `path` is a dynamic linker that is told to load it
   bool executable = true;      ///< false: there is such a file, but it may not be executed (status 126)
   bool has_sleds = false;      ///< built with karst-gcc or karst-g++, with something to trace in it
+  DeadSleds dead_sleds;        ///< where it has sleds
   bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
   std::string interpreter;     ///< of a script: the program behind #!
   bool has_notes = false;      ///< it says notes of its own (karst/karst.h)

@@ -203,7 +203,7 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   // The dynamic linker is asked before the lock is taken, as it may call us with a lock of its own.
   const bool is_foreign = !lies_in_entered_module(function);
   const bool is_generated = is_foreign && !is_in_any_module(function);
-  if (is_foreign && !is_generated) say_if_came_unseen(function);
+  if (is_foreign && !is_generated && !enter_plain_module(function)) say_if_came_unseen(function);
   InstrumentedCall* c = insert(function, is_generated);
   if (c == nullptr) return 0;
   const std::uint32_t id = load(c->id);

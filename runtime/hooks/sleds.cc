@@ -44,6 +44,7 @@ std::uint32_t g_generated;  // 1 + the index of the module that stands for gener
 std::uint32_t g_notes;      // the same of the one whose functions are names of notes
 std::uint32_t g_fibers;     // and of the one for fibers' notes
 WipedLock g_lock;           // of the arena's function ids, which any thread may take
+WipedLock g_entering;       // modules of which inlined functions are
 
 // Hashes of the paths of modules of which something was said, which is done once however often one comes back.
 constexpr std::uint32_t kMostSaid = 64;
@@ -404,7 +405,7 @@ void module_is_gone(Module& m) {
 
 bool prepare_modules() {
   start_switches();
-  return g_lock.create() && prepare_patch_lock();
+  return g_lock.create() && g_entering.create() && prepare_patch_lock();
 }
 
 std::uint32_t count_instrumented_modules() {
@@ -554,6 +555,22 @@ std::uint64_t sled_count() { return g_sleds; }
 
 bool lies_in_entered_module(std::uintptr_t address) { return module_at(address) != nullptr; }
 
+bool enter_plain_module(std::uintptr_t function) {
+  ModuleImage image;
+  if (find_image(function, image) || image.has_note || image.text_end <= image.text_begin) return false;
+  image.finstrument = true;
+  char buffer[4096];
+  std::uint32_t path_size = 0;
+  const char* path = shown_path(image.path, buffer, path_size);
+  const Locked lock(g_entering);
+  if (lies_in_entered_module(function)) return true;
+  std::uint32_t entered = 0;
+  if (const char* wrong = enter_new(image, path, path_size, entered)) return refuse(path, path_size, wrong), true;
+  g_modules[entered].is_plain = true;
+  g_modules[entered].chosen = true;  // it has no sleds; switches apply to its ids
+  return true;
+}
+
 std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new) {
   const Locked lock(g_lock);
   *is_new = false;
@@ -579,7 +596,7 @@ FunctionHere function_of_region(std::uintptr_t fde_start) {
   if (m == nullptr) return {find_instrument_call(fde_start), false};  // generated code has ids as well
   const std::uint32_t index = m->functions.find(fde_start);
   if (index != FunctionTable::kNone) return {m->functions.patched(index) ? m->first_id + index : 0, false};
-  if (!m->finstrument) return {0, false};
+  if (!m->finstrument || m->is_plain) return {0, false};
   return {find_instrument_call(fde_start), m->own_exits};
 }
 

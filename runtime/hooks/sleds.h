@@ -60,6 +60,10 @@ std::uint32_t module_count();
 /// Sleds of all modules entered so far.
 std::uint64_t sled_count();
 
+/// Code made with -finstrument-functions says of a function that was inlined into it where the function itself lies:
+/// maybe in a library that is not traced (std::string's members in libstdc++). Enters that module, so that it has a
+/// name. False: it is none, or has code of its own to trace. Signals are blocked, and the dynamic linker may be asked.
+bool enter_plain_module(std::uintptr_t function);
 /// True if the address lies in the code of a module that has been entered and is there.
 bool lies_in_entered_module(std::uintptr_t address);
 /// A function id for code that calls __cyg_profile_func_enter: entered into the arena as `address` of the module that
