@@ -53,6 +53,8 @@
 	.long	__stop_karst_clang_sleds - .
 4:
 
+// Their frames are said to be a signal's, which changes nothing for who unwinds: they call nothing. Programs that are
+// patched as they are loaded (patch/frames.h) leave such code alone.
 	.weak	karst_register_module
 	.weak	karst_unregister_module
 	.weak	_r_debug
@@ -61,6 +63,7 @@
 	.type	.Lloaded, @function
 .Lloaded:				// called with argc, argv, envp, which are not needed
 	.cfi_startproc
+	.cfi_signal_frame
 	endbr64
 	movq	karst_register_module@GOTPCREL(%rip), %rax
 	leaq	.Lnote(%rip), %rdi
@@ -74,6 +77,7 @@
 	.type	.Lunloaded, @function
 .Lunloaded:
 	.cfi_startproc
+	.cfi_signal_frame
 	endbr64
 	movq	karst_unregister_module@GOTPCREL(%rip), %rax
 	leaq	.Lnote(%rip), %rdi
@@ -90,6 +94,7 @@
 	.type	.Lelsewhere, @function
 .Lelsewhere:
 	.cfi_startproc
+	.cfi_signal_frame
 	movq	_r_debug@GOTPCREL(%rip), %rax
 	testq	%rax, %rax
 	jz	9f

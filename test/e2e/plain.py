@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
 from ways_out import CORPUS, FLAGS, NO_PIE, O2_ONLY, OPTIMISED_ONLY, PIE, STEADY, STEADY_GCC, shown, sources  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "off")
@@ -389,6 +389,32 @@ class Choice(TortureTest):
         run = self.run_traced(self.program())
         self.assertNotIn("twice(int)", run.trace.counts)
         self.assertIn("budget=5%", json.dumps(run.trace.info))
+
+    def test_plain_objects_that_a_wrapper_linked(self):
+        """They have no sleds, and are patched as what gcc links."""
+        plain = build("plain.choice.o", "plain/choice.cc", "-O2", "-c", compiler="g++")
+        for linker in ("karst-g++", "karst-clang++"):
+            if shutil.which("clang++") is None and "clang" in linker:
+                continue
+            with self.subTest(linker=linker):
+                program = str(self.directory / linker)
+                subprocess.run([BIN / linker, plain, "-o", program], check=True, timeout=TIMEOUT)
+                run = self.run_traced(program, options=WHOLE, status=subprocess.run([program], timeout=TIMEOUT).returncode)
+                self.assert_whole(run.trace)
+                self.assertIn("patched as it was loaded", run.err)
+                self.assertEqual(run.trace.counts, self.run_traced(self.program(), options=WHOLE, status=None).trace.counts)
+
+    def test_a_clock_that_is_bent(self):
+        """libfaketime stands before karst's own functions, too: the trace is there, and its time is the system's."""
+        if shutil.which("faketime") is None:
+            self.skipTest("faketime is not installed")
+        before = time.time()
+        run = self.run_traced("/bin/date", "+%Y", options=WHOLE, launcher=("faketime", "2001-02-03 04:05:06"))
+        self.assertEqual(run.out, "2001\n")
+        self.assert_whole(run.trace)
+        self.assertGreater(run.trace.info["calls"], 0)
+        info = subprocess.run([KARST, "info", run.trace.path], capture_output=True, text=True, check=True, timeout=TIMEOUT).stdout
+        self.assertIn("tracing began " + time.strftime("%Y-%m-", time.gmtime(before)), info)
 
     def test_no_patch(self):
         done = subprocess.run([KARST, "run", "--no-patch", "-o", self.directory / "x.karst", self.program()],

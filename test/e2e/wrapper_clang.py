@@ -28,7 +28,35 @@ class ClangTest(wrapper_commands.WrapperTest):
                 yield {"KARST_CC": "clang-" + version, "KARST_CXX": "clang++-" + version}
 
 
+BRANCH = """#include <unistd.h>
+__attribute__((noinline)) int drain(int fd, char *b, int size) {
+  int all = 0;
+  while (all < size) {
+    int n = read(fd, b, size);
+    if (n <= 0) {
+      if (n == 0) b[all] = 0;
+      return n;
+    }
+    all += n;
+  }
+  return all;
+}
+int main(void) { char b[64]; return drain(0, b, 60) < 0; }
+"""
+
+
 class Compiling(ClangTest):
+    def test_a_branch_behind_a_return(self):
+        """The next block of the function, which has nothing to do with the sled of the return."""
+        (self.directory / "branch.c").write_text(BRANCH)
+        for env in self.each_version():
+            for level in ("-O1", "-O2", "-Os"):
+                with self.subTest(env=env, level=level):
+                    self.compile(level, "branch.c", "-o", "out", env=env)
+                    run = self.run_traced(self.directory / "out")
+                    self.assertEqual(run.trace.counts, {"main": 1, "drain": 1})
+                    self.assertNotIn("not traced", run.err)
+
     def test_each_optimisation_level_and_kind_of_executable(self):
         for env in self.each_version():
             for level in ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz"):
