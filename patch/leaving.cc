@@ -167,8 +167,11 @@ bool Leaving::is_every_label_explained() const {
     std::uint64_t end = begin;
     for (; place != places.end() && *place == end; ++place) end += kWord;
     const bool is_named = std::any_of(looked_.targets.begin(), looked_.targets.end(), [&](const auto& target) {
-      const Value& v = target.second;
-      return v.kind == Value::Kind::kWord && ((v.table >= begin && v.table < end) || (v.at >= begin && v.at < end));
+      const auto& [jump, v] = target;
+      if (v.kind != Value::Kind::kWord) return false;
+      if ((v.table >= begin && v.table < end) || (v.at >= begin && v.at < end)) return true;
+      const auto known = known_.find(jump);
+      return known != known_.end() && known->second == false && v.is_indexed && begin - v.at < kMostBefore * kWord;
     });
     if (!is_named) return false;
   }

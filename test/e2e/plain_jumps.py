@@ -51,6 +51,11 @@ __x86_return_thunk: ret
 """
 
 
+def base_name(line):
+    """Without what tells a clone of a function from it."""
+    return line.split()[0].partition(".")[0]
+
+
 def depth(line):
     return (len(line) - len(line.lstrip())) // 2
 
@@ -75,12 +80,12 @@ class Jumps(TortureTest):
             log = subprocess.run([logged], capture_output=True, text=True, timeout=TIMEOUT).stderr.split()[:-1]
             program = self.made(compiler, flags, source)
             plain = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
-            alone = left_alone(program)
+            alone = {name.partition(".")[0]: why for name, why in left_alone(program).items()}
             run = self.run_traced(program, options=WHOLE)
             self.assertIn(plain.stderr, run.err)
             self.assert_whole(run.trace)
             lines = [line for line in shown(run.trace.tree()) if not line.startswith("#")]
-            calls = [(line.split()[0], depth(line)) for line in lines if line.split()[0] != "main"]
+            calls = [(base_name(line), depth(line)) for line in lines if line.split()[0] != "main"]
             self.assertEqual([name for name, _ in calls], [name for name in log if name not in alone], alone)
             outer = 0 if "main" in alone else 1
             self.assertEqual({d for name, d in calls if re.fullmatch(r"f\d+|after", name)} - {outer}, set(), alone)
@@ -97,10 +102,14 @@ class Jumps(TortureTest):
                 continue
             for flags in [[level, *kind] for level in LEVELS[1:] for kind in KINDS]:
                 with self.subTest(compiler=compiler, flags=flags):
-                    run = self.run_traced(self.made(compiler, flags, BY_TABLE), options=WHOLE, status=None)
+                    program = self.made(compiler, flags, BY_TABLE)
+                    run = self.run_traced(program, options=WHOLE, status=None)
                     self.assert_whole(run.trace)
                     lines = [line for line in shown(run.trace.tree()) if line.split()[0] in ("run", "after")]
-                    self.assertEqual([(line.split()[0], depth(line)) for line in lines], [("run", 1), ("after", 1)] * 3)
+                    # clang's code at a fixed address begins by an instruction that may fault, and a jump.
+                    why = left_alone(program).get("run")
+                    expected = [("after", 1)] if "clang" in compiler and "-no-pie" in flags and "first" in why else [("run", 1), ("after", 1)]
+                    self.assertEqual([(line.split()[0], depth(line)) for line in lines], expected * 3, why)
 
     def test_returns_by_thunks(self):
         """-mfunction-return: they are no tail calls."""
