@@ -116,8 +116,16 @@ Facts gather(const reader::Trace& trace) {
   };
   add(out_of_order, "events earlier than the one before them: their times cannot be trusted");
   add(unmatched, "returns that fit no call: they are left out");
+  const bool is_patched = std::any_of(trace.processes().begin(), trace.processes().end(), [](const auto& process) {
+    return std::any_of(process.modules.begin(), process.modules.end(), [](const auto& m) { return m.patched; });
+  });
+  // No compiler of ours has seen such code: what it does was read from its instructions, maybe wrongly.
   add(missing,
-      "calls whose caller returned while they had not (a way out that was not seen, or a lost event): marked open");
+      is_patched ? "calls whose caller returned while they had not (a way out that was not seen, or a lost event; in "
+                   "code that was not built for tracing a fault of Karst's: karst tree shows such calls as open; leave "
+                   "their functions out by --not-function, and tell us): marked open"
+                 : "calls whose caller returned while they had not (a way out that was not seen, or a lost event): "
+                   "marked open");
   add(unknown, "events of functions that the trace has no record of: shown as function#ID");
   add(strange, "longjmps to a place whose call is not open (to another stack?): what they ended is not known");
   add(beyond, "events or calls beyond what can be shown of one thread: left out");
