@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "format/lock.h"
 #include "karst/karst.h"
@@ -22,8 +21,9 @@ class StaticLocks {
   void begin() {
     // glibc 2.35; where it is not there, locks have addresses alone.
     find_ = reinterpret_cast<Find>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
-    const ssize_t size = readlink("/proc/self/exe", program_, sizeof program_ - 1);
-    program_[size > 0 ? size : 0] = '\0';
+    uint64_t (*program)(char*, uint64_t);
+    KARST_FIND_(program, program);
+    if (program == nullptr || program(program_, sizeof program_) == 0) program_[0] = '\0';
   }
 
   __attribute__((always_inline)) void meet(const void* lock) {

@@ -12,6 +12,7 @@
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/own_program.h"
 #include "runtime/system/syscalls.h"
 
 extern "C" void karst_api_log(karst::runtime::NoteFormat*, const char*, std::uint32_t, const std::uint64_t*);
@@ -100,6 +101,9 @@ void say_descriptors() {
 using namespace karst::runtime;
 
 #define KARST_API(type, name) extern "C" __attribute__((visibility("default"))) type karst_api_##name
+
+/// As own_program() has it.
+KARST_API(std::uint64_t, program)(char* to, std::uint64_t size) { return karst::runtime::own_program(to, size); }
 
 /// Whether the calling thread's calls are to be told. Those of a child by vfork are not its parent's, whose memory it
 /// has.
