@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,42 +69,42 @@ struct Options {
 enum class Ended { kDone, kStopped, kProcessGone };
 
 /// Random bytes that the kernel gave the program are in it: after an exec it is another one.
-std::string image_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/auxv", std::ios::binary);
+std::string image_of(const HeldProcess& process) {
+  std::ifstream file(process.path("auxv"), std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 /// The process, its children by fork that a trigger was hit in, and what they become by exec.
 class Followed {
  public:
-  collect::RecordedProcess& add(pid_t pid, collect::ArenaView arena) {
-    all_.push_back({pid, image_of(pid), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
+  collect::RecordedProcess& add(const HeldProcess& held, collect::ArenaView arena) {
+    all_.push_back({held, image_of(held), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
     return all_.back().process;
   }
 
   /// Null when its history cannot be had.
   collect::RecordedProcess* find(pid_t pid) {
     for (One& one : all_)
-      if (one.pid == pid && !one.replaced) return &one.process;
-    auto attached = collect::attach(pid);
-    return attached ? &add(pid, std::move(attached->arena)) : nullptr;
+      if (one.held.number() == pid && one.held.is_there() && !one.replaced) return &one.process;
+    const auto held = HeldProcess::open(pid);
+    return held ? find(*held) : nullptr;
   }
 
   /// Arms triggers in what took the place of a program by exec, as soon as it is traced.
   Status look_for_execs(collect::Triggers& triggers) {
     for (One& one : all_) {
       if (one.replaced) continue;
-      const std::string image = image_of(one.pid);
+      const std::string image = image_of(one.held);
       if (image.empty() || image == one.image) continue;
       one.replaced = true;
-      triggers.replaced(one.pid);
-      coming_.push_back(one.pid);
+      triggers.replaced(one.held.number());
+      coming_.push_back(one.held);
     }
-    for (const pid_t pid : std::exchange(coming_, {})) {
-      if (kill(pid, 0) != 0) continue;
-      if (find(pid) == nullptr)
-        coming_.push_back(pid);
-      else if (Status armed = triggers.arm(pid); !armed)
+    for (const HeldProcess& held : std::exchange(coming_, {})) {
+      if (!held.is_there()) continue;
+      if (find(held) == nullptr)
+        coming_.push_back(held);
+      else if (Status armed = triggers.arm(held); !armed)
         return armed;
     }
     return Unit{};
@@ -122,13 +121,18 @@ class Followed {
 
  private:
   struct One {
-    pid_t pid;
+    HeldProcess held;
     std::string image;
     bool replaced;
     collect::RecordedProcess process;
   };
+  collect::RecordedProcess* find(const HeldProcess& held) {
+    auto attached = collect::attach(held);
+    return attached ? &add(held, std::move(attached->arena)) : nullptr;
+  }
+
   std::deque<One> all_;
-  std::vector<pid_t> coming_;
+  std::vector<HeldProcess> coming_;
 };
 
 /// Signals that ask us to end wait from here on until somebody takes them.
@@ -141,12 +145,12 @@ sigset_t hold_endings() {
 }
 
 /// Until all triggers were hit, if there are any, Ctrl-C, or the process's end.
-Result<Ended> wait_for_hits(pid_t pid, bool has_triggers, collect::Triggers& triggers, std::uint64_t last,
-                            Followed& followed) {
+Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, collect::Triggers& triggers,
+                            std::uint64_t last, Followed& followed) {
   constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
   const sigset_t taken = hold_endings();
   const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
-  const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor ended = process.ending();
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
@@ -154,14 +158,14 @@ Result<Ended> wait_for_hits(pid_t pid, bool has_triggers, collect::Triggers& tri
     for (collect::TriggerHit& hit : triggers.take()) {
       std::fprintf(stderr, "karst: %s was reached in thread %d\n", printable(hit.what).c_str(),
                    static_cast<int>(hit.hit.tid));
-      if (collect::RecordedProcess* process = followed.find(hit.hit.pid); process != nullptr)
-        collect::keep_hit(std::move(hit), last, *process);
+      if (collect::RecordedProcess* of = followed.find(hit.hit.pid); of != nullptr)
+        collect::keep_hit(std::move(hit), last, *of);
       else
         fail({fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid)});
     }
     if (has_triggers && triggers.done()) return Ended::kDone;
     if (descriptors[0].revents != 0) return Ended::kStopped;
-    if (descriptors[1].revents != 0 || kill(pid, 0) != 0) return Ended::kProcessGone;
+    if (descriptors[1].revents != 0 || !process.is_there()) return Ended::kProcessGone;
     if (!has_triggers) continue;
     if (const Status armed = followed.look_for_execs(triggers); !armed) return armed.error();
     if (!triggers.waiting()) continue;
@@ -247,7 +251,9 @@ std::string stop_words(const collect::PatchedCode& patched) {
                           : fmt::format("all threads were stopped {} times, for {} at most", patched.stops, longest);
   if (patched.left != 0)
     words +=
-        "; " + plural(patched.left, "function") + " left alone: threads stand there, or a jump would lie in two pages";
+        "; " + plural(patched.left, "function") + " left alone: " +
+        (patched.problem.empty() ? "threads stand there, a jump would lie in two pages, or it is not as in its file"
+                                 : patched.problem);
   return words;
 }
 
@@ -264,7 +270,7 @@ void say_what_adds_nothing(const Options& options) {
 }
 
 /// Finds the process, which gets libkarst if it has none; says what was patched.
-Result<collect::Attached> find_or_load(const Options& options, const std::string& process,
+Result<collect::Attached> find_or_load(const Options& options, const HeldProcess& process,
                                        const collect::PlainAttach& plain, collect::Brought& brought) {
   collect::PlainPrograms programs(plain.choice);
   auto target = find_or_load_target(process, plain, programs, brought);
@@ -284,7 +290,7 @@ Result<collect::Attached> find_or_load(const Options& options, const std::string
 /// detach has put back gets its jumps again. `is_on`: it is traced.
 Status go_on(collect::Attached& target, const Options& options, bool is_on) {
   if (!is_on) {
-    const auto patched = collect::write_jumps(target.process.pid);
+    const auto patched = collect::write_jumps(target.held);
     if (!patched) return patched.error();
     if (patched->functions != 0) fail({stop_words(*patched)});
   }
@@ -297,8 +303,10 @@ Status go_on(collect::Attached& target, const Options& options, bool is_on) {
 /// Without a place to wait for: the process is traced from here on.
 int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values,
              const std::vector<collect::SystemWish>& systems) {
+  const auto process = find_process(options.target);
+  if (!process) return fail(process.error());
   collect::Brought brought;
-  auto target = find_or_load(options, options.target, plain, brought);
+  auto target = find_or_load(options, *process, plain, brought);
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
   if (!brought.patched)
@@ -307,8 +315,9 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   const char* what = brought.tracing ? "is traced from now on"
                      : state.enabled ? "was traced already"
                                      : "is traced again";
+  const std::uint64_t left = brought.patched ? std::min<std::uint64_t>(brought.patched->left, state.functions) : 0;
   std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(), what,
-               count_text(state.functions).c_str());
+               count_text(state.functions - left).c_str());
   if (values.any())
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   const int status = systems.empty() ? kExitOk : begin_systems(*target, systems);
@@ -318,7 +327,7 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
 
 /// Whose code is being sampled, and what is known of its calls.
 struct Sampled {
-  pid_t pid = 0;
+  HeldProcess held;
   std::string name;
   std::optional<collect::Attached> traced;  ///< none: only samples can be had of it
 };
@@ -326,26 +335,27 @@ struct Sampled {
 /// As find_or_load(). With --sample and --no-patch nothing comes into the process. Where libkarst cannot come into it,
 /// samples will do, which is said.
 Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach& plain, collect::Brought& brought) {
-  const auto pid = find_process(options.target);
-  if (!pid) return pid.error();
-  auto facts = collect::process_facts(*pid);
+  const auto process = find_process(options.target);
+  if (!process) return process.error();
+  auto facts = collect::process_facts(*process);
   if (!facts) return facts.error();
   const bool stays_as_it_is =
       options.no_patch && options.triggers.empty() && options.probes.empty() && options.libraries.empty();
-  auto target = stays_as_it_is ? collect::attach(*pid) : find_or_load(options, std::to_string(*pid), plain, brought);
+  auto target = stays_as_it_is ? collect::attach(*process) : find_or_load(options, *process, plain, brought);
   if (target) {
     const bool is_on = collect::control_state(target->arena).enabled;
     if (!brought.patched)
       if (const Status on = go_on(*target, options, is_on); !on) return on.error();
-    if (!is_on) fail({fmt::format("process {} ({}) is traced again", *pid, printable(target->process.name))});
-    return Sampled{*pid, target->process.name, std::move(*target)};
+    if (!is_on)
+      fail({fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name))});
+    return Sampled{*process, target->process.name, std::move(*target)};
   }
-  facts = collect::process_facts(*pid);
+  facts = collect::process_facts(*process);
   const bool may_be_sampled = facts && facts->state != 'Z' && (stays_as_it_is || facts->state != 'T') &&
                               (geteuid() == 0 || facts->uid == geteuid());
   if (!may_be_sampled || !options.triggers.empty()) return target.error();
   if (!stays_as_it_is) fail({target.error().message + "; only samples are taken"});
-  return Sampled{*pid, facts->name, std::nullopt};
+  return Sampled{*process, facts->name, std::nullopt};
 }
 
 /// What is written of what was followed.
@@ -428,7 +438,8 @@ int attach(const Options& options) {
     if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
   if (!target && (values->any() || !systems->wishes.empty()))
     return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
-  const pid_t pid = found->pid;
+  const HeldProcess& process = found->held;
+  const pid_t pid = process.number();
   std::replace(found->name.begin(), found->name.end(), '/', '_');  // the kernel's own name of a thread may have one
   const std::string output =
       options.output.empty() ? free_name(found->name + "-" + std::to_string(pid)) : options.output;
@@ -438,25 +449,25 @@ int attach(const Options& options) {
   if (target)
     resolve = collect::resolve_options(*target);
   else
-    resolve.as = symbols::Credentials::of_process(pid, geteuid(), getegid());
+    resolve.as = symbols::Credentials::of_process(process, geteuid(), getegid());
   const ClockPair begin = read_clock_pair();
   Followed followed;
   reader::Process untraced;
   if (target)
-    followed.add(pid, std::move(target->arena));
+    followed.add(process, std::move(target->arena));
   else
-    untraced = collect::running_process(pid);
+    untraced = collect::running_process(process);
   collect::Triggers triggers(std::move(places), options.multi, resolve);
   raise_descriptor_limit();  // an event needs one, and each thread has some
   sched::StateRecorder recorder(*states);
   recorder.attach(pid);
   sampler::Sampler sampler({per_second, states->wanted != sched::Wanted::kOff, resolve.as});
-  if (const Status sampled = sampler.attach(pid); !sampled) {
+  if (const Status sampled = sampler.attach(process); !sampled) {
     if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
     fail({"nothing is sampled: " + sampled.error().message});
   }
   if (has_triggers)
-    if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
+    if (const Status armed = triggers.arm(process); !armed) return fail(armed.error());
   for (const reader::Problem& problem : triggers.problems())
     if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
   hold_endings();  // who reads that may send one
@@ -464,7 +475,7 @@ int attach(const Options& options) {
                has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"
                             : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
                static_cast<int>(pid));
-  auto ended = wait_for_hits(pid, has_triggers, triggers, clock.to_ticks(last_ns), followed);
+  auto ended = wait_for_hits(process, has_triggers, triggers, clock.to_ticks(last_ns), followed);
   if (!ended) return fail(ended.error());
   const ClockPair end = read_clock_pair();
   reader::SampleLog samples = sampler.stop();

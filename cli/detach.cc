@@ -34,7 +34,7 @@ int detach(const std::string& text) {
   const bool was_on = collect::control_state(target->arena).enabled;
   if (const Status done = end_all(*target); !done) return fail(done.error());
   if (const Status done = end_all_systems(*target); !done) return fail(done.error());
-  const auto restored = collect::take_back_jumps(target->process.pid);
+  const auto restored = collect::take_back_jumps(target->held);
   if (!restored) return fail({"its functions are untraced, but still have their jumps: " + restored.error().message});
   if (const Status done = collect::give_back_functions(*target, kLimit); !done) return fail(done.error());
   const auto pid = static_cast<int>(target->process.pid);

@@ -60,17 +60,18 @@ int list_or_set(const Options& options) {
   if (!filter) return usage_error(filter.error().message, "level");
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
-  auto handled = collect::handled_functions(*target);
-  if (!handled) return fail(handled.error());
+  auto found = collect::handled_functions(*target);
+  if (!found) return fail(found.error());
+  std::vector<collect::Handled>& handled = found->all;
   const std::string process = fmt::format("process {} ({})", target->process.pid, printable(target->process.name));
-  if (handled->empty()) return fail({process + " has no functions with handlers; karst_handle() makes them"});
-  std::erase_if(*handled, [&](const collect::Handled& f) { return !filter->keeps(f.name); });
-  if (handled->empty())
+  if (handled.empty()) return fail({process + " has no functions with handlers; karst_handle() makes them"});
+  std::erase_if(handled, [&](const collect::Handled& f) { return !filter->keeps(f.name); });
+  if (handled.empty())
     return fail({process + " has no handlers for functions of these names; without --function karst lists all"});
-  if (options.level.empty()) return print(options, *handled);
-  if (const Status set = collect::set_level(*target, *handled, level); !set) return fail(set.error());
+  if (options.level.empty()) return print(options, handled);
+  if (const Status set = collect::set_level(*target, *found, level); !set) return fail(set.error());
   std::fprintf(stderr, "karst: %s: level %d for the handlers of %s\n", process.c_str(), level,
-               plural(handled->size(), "function").c_str());
+               plural(handled.size(), "function").c_str());
   return kExitOk;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -178,6 +179,9 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
     return fmt::format(
         "{} is a script, run by {}, and nothing that it ran was built for tracing, so there is no {}.\n{}", name,
         program.interpreter, what, kHowToBuild);
+  if (!run.reached && WIFSIGNALED(run.wait_status))
+    return fmt::format("{} was ended by signal {} ({}) before it had loaded the tracing runtime, so there is no {}",
+                       name, WTERMSIG(run.wait_status), strsignal(WTERMSIG(run.wait_status)), what);
   if (!run.reached && program.has_sleds)
     return fmt::format("{} did not load the tracing runtime (LD_PRELOAD was not honoured), so there is no {}", name,
                        what);

@@ -163,18 +163,17 @@ Result<pid_t> find_number(const std::string& text) {
 
 }  // namespace
 
-Result<pid_t> find_process(const std::string& text) {
-  return is_number(text) ? static_cast<pid_t>(std::stol(text)) : find_number(text);
+Result<HeldProcess> find_process(const std::string& text) {
+  const auto number = is_number(text) ? Result<pid_t>(static_cast<pid_t>(std::stol(text))) : find_number(text);
+  return number ? HeldProcess::open(*number) : number.error();
 }
 
-Result<collect::Attached> find_or_load_target(const std::string& text, const collect::PlainAttach& plain,
+Result<collect::Attached> find_or_load_target(const HeldProcess& process, const collect::PlainAttach& plain,
                                               collect::PlainPrograms& programs, collect::Brought& brought) {
   brought = {};
-  const auto pid = find_process(text);
-  if (!pid) return pid.error();
   auto runtime = find_runtime();
   if (!runtime) return runtime.error();
-  return collect::attach_or_load(*pid, *runtime, plain, programs, brought);
+  return collect::attach_or_load(process, *runtime, plain, programs, brought);
 }
 
 std::string state_text(const collect::Attached& target) {

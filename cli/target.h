@@ -14,11 +14,11 @@ void add_target(Command command, std::string& text);
 /// Finds and maps the process. An Error names the candidates where it is not plain which one is meant.
 Result<collect::Attached> find_target(const std::string& text);
 
-/// The number of any process, traced or not.
-Result<pid_t> find_process(const std::string& text);
+/// Any process, traced or not.
+Result<HeldProcess> find_process(const std::string& text);
 
 /// As find_target(), of any process: one without libkarst gets it (collect::attach_or_load()).
-Result<collect::Attached> find_or_load_target(const std::string& text, const collect::PlainAttach& plain,
+Result<collect::Attached> find_or_load_target(const HeldProcess& process, const collect::PlainAttach& plain,
                                               collect::PlainPrograms& programs, collect::Brought& brought);
 
 /// "on", "off", "partly" or "budget", and why it cannot be switched.

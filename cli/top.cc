@@ -176,7 +176,7 @@ int top(const Options& options) {
     if (const int done = finish_output(out); done != kExitOk) return done;
     if (options.once) break;
     if (!keys.wait(*interval / 1'000'000)) break;
-    const auto still = collect::process_facts(target->process.pid);
+    const auto still = collect::process_facts(target->held);
     if (!still || still->state == 'Z' || still->state == 'X')
       return fail({"process " + std::to_string(target->process.pid) + " (" + target->process.name + ") has ended"});
   }

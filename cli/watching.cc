@@ -80,7 +80,7 @@ std::vector<std::uint32_t> rules_of(const collect::ArenaView& arena, const colle
 }
 
 bool has_ended(const collect::Attached& target) {
-  const auto facts = collect::process_facts(target.process.pid);
+  const auto facts = collect::process_facts(target.held);
   return !facts || facts->state == 'Z' || facts->state == 'X';
 }
 

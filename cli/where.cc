@@ -59,8 +59,7 @@ Result<Seen> look_at_process(const Options& options) {
   auto target = find_target(options.of);
   if (!target) return target.error();
   Seen seen;
-  const pid_t pid = target->process.pid;
-  seen.live = collect::live_threads(pid);
+  seen.live = collect::live_threads(target->held);
   seen.now = read_clock_pair().ticks;
   auto rights = collect::resolve_options(*target).as;
   if (const Status made =
@@ -84,8 +83,8 @@ Result<Seen> look_at_file(const Options& options) {
   const bool lives = left->lives;
   const auto pid = static_cast<pid_t>(left->arena.pid());
   if (const Status made = make_trace(seen, std::move(*left), options.program); !made) return made.error();
-  if (lives) {
-    seen.live = collect::live_threads(pid);
+  if (const auto process = HeldProcess::open(pid); lives && process) {
+    seen.live = collect::live_threads(*process);
     seen.now = read_clock_pair().ticks;
   }
   return seen;

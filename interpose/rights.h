@@ -14,7 +14,7 @@ namespace karst::interpose {
 class Rights {
  public:
   Rights() {
-    const long file = call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const long file = call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     const long memory = call(SYS_mmap, nullptr, kMost * sizeof(Range), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);

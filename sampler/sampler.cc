@@ -116,13 +116,14 @@ struct Sampler::Impl {
     std::optional<symbols::Credentials> as;
   };
 
+  std::optional<HeldProcess> held;  // that runs; none: a program that is started
   Status start(pid_t program, bool running);
   Status open(pid_t program, bool running);
   bool open_rings(const std::vector<pid_t>& threads, const perf_event_attr& attributes);
-  Status open_others(pid_t process, const perf_event_attr& attributes);
+  Status open_others(const perf_event_attr& attributes);
   Status open_waits(const perf_event_attr& attributes);
   void close_waits();
-  Status look_at_memory(pid_t process);
+  Status look_at_memory();
   void note_event(int fd, pid_t thread);
   void close_events();
   bool is_second_copy(const Record& record);
@@ -203,7 +204,9 @@ bool Sampler::Impl::open_rings(const std::vector<pid_t>& threads, const perf_eve
     bool is_gone = false;
     for (const std::uint16_t cpu : sched::online_cpus()) {
       const int fd = sched::open_perf_event(attributes, thread, cpu);
-      is_gone = fd < 0 && errno == ESRCH;
+      is_gone = (fd < 0 && errno == ESRCH) || (held && !held->has_thread(thread));
+      if (is_gone && fd >= 0) close(fd);
+      errno = is_gone ? ESRCH : errno;
       if (is_gone) break;
       if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
       if (fd < 0) continue;
@@ -216,18 +219,24 @@ bool Sampler::Impl::open_rings(const std::vector<pid_t>& threads, const perf_eve
   return false;
 }
 
-Status Sampler::Impl::open_others(pid_t process, const perf_event_attr& attributes) {
+Status Sampler::Impl::open_others(const perf_event_attr& attributes) {
   // Those that are made from here on inherit the events of their makers. A program that makes threads all the time may
   // have a new one at each look, which most likely has inherited them.
   constexpr int kMostLooks = 16;
   for (int look = 0; look < kMostLooks; ++look) {
-    const std::vector<pid_t> threads = sched::new_threads(process, with_events);
+    const std::vector<pid_t> threads = sched::new_threads(*held, with_events);
     if (threads.empty()) break;
     for (const pid_t thread : threads) {
       for (const sched::PerfRing& ring : rings) {
         const std::size_t before = others.size();
         if (Status opened = sched::open_beside(attributes, thread, ring, others); !opened) return opened;
-        if (others.size() != before) note_event(others.back(), thread);
+        if (others.size() == before) continue;
+        if (held->has_thread(thread)) {
+          note_event(others.back(), thread);
+        } else {  // the number may be another process's thread now
+          close(others.back());
+          others.pop_back();
+        }
       }
     }
   }
@@ -278,12 +287,11 @@ void Sampler::Impl::close_waits() {
   wait_rings.clear();
 }
 
-Status Sampler::Impl::look_at_memory(pid_t process) {
-  const std::string path = "/proc/" + std::to_string(process) + "/maps";
-  std::ifstream in(path);
+Status Sampler::Impl::look_at_memory() {
+  std::ifstream in(held->path("maps"));
   const std::string maps{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (maps.empty()) return Error{path + " cannot be read, which says where its code lies"};
-  spaces.begin_with(static_cast<std::uint32_t>(process), maps, {with_events.begin(), with_events.end()});
+  if (maps.empty()) return Error{"the process does not let its maps be read, which say where its code lies"};
+  spaces.begin_with(static_cast<std::uint32_t>(held->number()), maps, {with_events.begin(), with_events.end()});
   return Unit{};
 }
 
@@ -293,7 +301,7 @@ Status Sampler::Impl::open(pid_t program, bool running) {
   bool mapped = false;
   perf_event_attr attributes{};
   std::set<pid_t> present;
-  const std::vector<pid_t> threads = running ? sched::new_threads(program, present) : std::vector<pid_t>{program};
+  const std::vector<pid_t> threads = running ? sched::new_threads(*held, present) : std::vector<pid_t>{program};
   const std::size_t each = std::bit_floor(kAllRings / std::max<std::size_t>(1, sched::online_cpus().size()));
   for (std::size_t bytes = std::clamp(each, kSmallestRing, kLargestRing); !mapped && bytes >= kSmallestRing;
        bytes /= 2) {
@@ -319,16 +327,24 @@ Status Sampler::Impl::open(pid_t program, bool running) {
                       (options.waits ? ", nor where threads waited" : "") +
                       ": kernel.perf_event_paranoid is above 1, and karst has no CAP_PERFMON";
   if (running)
-    if (Status others_too = open_others(program, attributes); !others_too) return others_too;
+    if (Status others_too = open_others(attributes); !others_too) return others_too;
   if (Status waits = kernel && options.waits ? open_waits(wait_attributes(attributes)) : Unit{}; !waits) {
     close_waits();  // there are samples of CPU time
     log.source.note = "where threads waited was not sampled: " + waits.error().message;
   }
-  return running ? look_at_memory(program) : Unit{};
+  return running ? look_at_memory() : Unit{};
 }
 
 Status Sampler::start(pid_t program) { return impl_->start(program, false); }
-Status Sampler::attach(pid_t process) { return impl_->start(process, true); }
+Status Sampler::attach(pid_t child) {
+  const auto process = HeldProcess::open(child);
+  return process ? attach(*process) : Status(process.error());
+}
+
+Status Sampler::attach(const HeldProcess& process) {
+  impl_->held = process;
+  return impl_->start(process.number(), true);
+}
 
 Status Sampler::Impl::start(pid_t program, bool running) {
   if (options.per_second == 0) return Unit{};

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "base/held_process.h"
 #include "base/result.h"
 #include "reader/samples.h"
 #include "symbols/credentials.h"
@@ -41,7 +42,8 @@ class Sampler {
   /// kernel refuses it; nothing is sampled then, and the log's note says the same.
   Status start(pid_t program);
   /// The same with a process that runs: the threads that it has, and those that they make.
-  Status attach(pid_t process);
+  Status attach(const HeldProcess& process);
+  Status attach(pid_t child);  ///< that the caller has not waited for, so that its number is its own
   bool works() const;
   /// Ends, and gives what was sampled; functions have no names yet (symbols/sampled_names.h).
   reader::SampleLog stop();

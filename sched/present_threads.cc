@@ -1,10 +1,7 @@
 #include "sched/present_threads.h"
 
-#include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <string>
-#include <system_error>
 
 namespace karst::sched {
 namespace {
@@ -14,15 +11,14 @@ std::string tasks_of(pid_t process) { return "/proc/" + std::to_string(process) 
 }  // namespace
 
 std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known) {
+  const auto held = HeldProcess::open(process);
+  return held ? new_threads(*held, known) : std::vector<pid_t>();
+}
+
+std::vector<pid_t> new_threads(const HeldProcess& process, std::set<pid_t>& known) {
   std::vector<pid_t> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(tasks_of(process), error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename();
-    pid_t tid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), tid).ec != std::errc() || tid <= 0) continue;
+  for (const pid_t tid : process.threads())
     if (known.insert(tid).second) found.push_back(tid);
-  }
   return found;
 }
 

@@ -21,10 +21,15 @@ std::optional<Credentials> Credentials::of_file(const std::filesystem::path& fil
 }
 
 std::optional<Credentials> Credentials::of_process(pid_t pid, uid_t arena_uid, gid_t arena_gid) {
+  const auto process = HeldProcess::open(pid);
+  return process ? of_process(*process, arena_uid, arena_gid) : of_owner(arena_uid, arena_gid);
+}
+
+std::optional<Credentials> Credentials::of_process(const HeldProcess& process, uid_t arena_uid, gid_t arena_gid) {
   if (::geteuid() != 0) return std::nullopt;
   Credentials found;
   bool there = false;
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  std::ifstream status(process.path("status"));
   for (std::string line; std::getline(status, line);) {
     std::istringstream words(line);
     std::string key;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/held_process.h"
+
 namespace karst::symbols {
 
 struct Credentials {
@@ -22,6 +24,8 @@ struct Credentials {
   /// Of a running process, as the kernel tells, whose arena has this owner. Where the two differ (it has changed its
   /// user; or its number is another process's by now) the rights are those of the one that is not root.
   static std::optional<Credentials> of_process(pid_t pid, uid_t arena_uid, gid_t arena_gid);
+  /// The same; its number has not become another's.
+  static std::optional<Credentials> of_process(const HeldProcess& process, uid_t arena_uid, gid_t arena_gid);
 };
 
 }  // namespace karst::symbols

@@ -28,7 +28,7 @@ bool is_known_elsewhere(const std::string& file) {
   return std::any_of(kFiles.begin(), kFiles.end(), [&](const char* name) { return file.starts_with(name); });
 }
 
-patch::AllocatorCode code_in(const std::string& program, pid_t pid) {
+patch::AllocatorCode code_in(const std::string& program, const HeldProcess& process) {
   const Descriptor file(symbols::open_regular(program.c_str()));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) return {};
@@ -38,15 +38,16 @@ patch::AllocatorCode code_in(const std::string& program, pid_t pid) {
   const File key{status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
   const auto [known, is_new] = s_known.try_emplace(key);
   if (!is_new) return known->second;
-  auto found = patch::allocator_code(file.get(), symbols::Credentials::of_process(pid, geteuid(), getegid()));
+  auto found = patch::allocator_code(file.get(), symbols::Credentials::of_process(process, geteuid(), getegid()));
   if (found) known->second = std::move(*found);
   return known->second;
 }
 
 }  // namespace
 
-OwnAllocator own_allocator(pid_t pid, const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
-  const std::string link = "/proc/" + std::to_string(pid) + "/exe";
+OwnAllocator own_allocator(const HeldProcess& process, const ForeignMemory& memory,
+                           const std::vector<Mapping>& mappings) {
+  const std::string link = process.path("exe");
   std::error_code error;
   const std::string program = std::filesystem::read_symlink(link, error);
   const auto begin = std::find_if(mappings.begin(), mappings.end(),
@@ -54,7 +55,7 @@ OwnAllocator own_allocator(pid_t pid, const ForeignMemory& memory, const std::ve
   if (program.empty() || begin == mappings.end()) return {};
   const auto module = ForeignModule::of(memory, begin->begin);
   if (!module || module->find(memory, "malloc") == 0) return {};
-  patch::AllocatorCode found = code_in(link, pid);
+  patch::AllocatorCode found = code_in(link, process);
   const auto leads_on = [&](std::uint64_t pointer, bool is_slot) {
     const auto to = memory.get<std::uint64_t>(module->bias() + pointer);
     const auto at = std::find_if(mappings.begin(), mappings.end(),

@@ -1,7 +1,5 @@
 // An allocator that the program of a process has in itself (patch/allocator.h).
 #pragma once
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@ struct OwnAllocator {
 };
 
 /// Found once for each file.
-OwnAllocator own_allocator(pid_t pid, const ForeignMemory& memory, const std::vector<Mapping>& mappings);
+OwnAllocator own_allocator(const HeldProcess& process, const ForeignMemory& memory,
+                           const std::vector<Mapping>& mappings);
 
 }  // namespace karst::collect

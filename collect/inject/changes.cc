@@ -123,15 +123,26 @@ Changes changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mapp
     if (size > kMostPatchTable) break;  // it lies
     const auto table = Table::read(memory, modules.modules[i]);
     if (!table) continue;
-    std::uint32_t function = ~0U;
+    std::optional<std::uint32_t> function;
+    bool is_whole = true;  // what the function has so far
+    const auto end_function = [&] {
+      if (!is_whole && found.all.back().is_detour()) found.lost_detour = found.all.back().name;
+      if (!is_whole) found.all.pop_back();
+      found.not_code += is_whole ? 0 : 1;
+      is_whole = true;
+    };
     for (std::uint32_t n = 0; n < table->jumps(); ++n) {
       const PatchJump jump = table->jump(n);
-      const auto edit = edit_of(jump, modules.modules[i], back);
-      if (!edit || !is_code(mappings, *edit)) continue;
-      if (function != jump.function) found.all.push_back(table->change_of(jump, modules.modules[i]));
+      if (function != jump.function) {
+        end_function();
+        found.all.push_back(table->change_of(jump, modules.modules[i]));
+      }
       function = jump.function;
-      found.all.back().edits.push_back(*edit);
+      const auto edit = edit_of(jump, modules.modules[i], back);
+      is_whole = is_whole && edit && is_code(mappings, *edit);
+      if (is_whole) found.all.back().edits.push_back(*edit);
     }
+    end_function();
     for (std::uint32_t n = 0; n < table->fixups(); ++n)
       found.returns.push_back(modules.modules[i].bias + table->fixup(n).target);
   }

@@ -52,6 +52,8 @@ struct Change {
 struct Changes {
   std::vector<Change> all;
   std::vector<std::uint64_t> returns;  ///< in order: code to which stubs go back
+  std::string lost_detour;             ///< one of those that are left out
+  std::uint64_t not_code = 0;          ///< functions, probes and detours that are left out: no code is where they were
 };
 
 /// `back`: what takes back.

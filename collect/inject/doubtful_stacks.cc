@@ -39,10 +39,10 @@ bool DoubtfulStacks::is_free(const StackWords& stack, const BusyCode& busy, cons
 
 void DoubtfulStacks::prepare() {
   if (unknown_.empty()) return;
-  std::ifstream file("/proc/" + std::to_string(process_) + "/maps");
+  std::ifstream file(process_.path("maps"));
   const std::string maps{std::istreambuf_iterator<char>(file), {}};
   sampler::AddressSpaces now;
-  const auto pid = static_cast<std::uint32_t>(process_);
+  const auto pid = static_cast<std::uint32_t>(process_.number());
   now.begin_with(pid, maps, {pid});
   if (!unwinder_ || *now.of(pid) != *spaces_.of(pid) || now.files() != spaces_.files()) {
     spaces_ = std::move(now);

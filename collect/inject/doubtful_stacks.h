@@ -2,9 +2,8 @@
 // interpreter that computes. Their frames are found as an exception's are, by the files' tables (sampler/unwind.h),
 // while the thread is stopped: which takes a part of a millisecond once the files have been read.
 #pragma once
-#include <sys/types.h>
-
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "collect/inject/memory.h"
@@ -15,7 +14,7 @@ namespace karst::collect {
 
 class DoubtfulStacks {
  public:
-  explicit DoubtfulStacks(pid_t process) : process_(process) {}
+  explicit DoubtfulStacks(HeldProcess process) : process_(std::move(process)) {}
 
   /// A thread is stopped and has this stack. True: none of its frames is in busy code, nor in a signal handler. False
   /// also if that is not known in some milliseconds, or not yet.
@@ -24,7 +23,7 @@ class DoubtfulStacks {
   void prepare();
 
  private:
-  pid_t process_;
+  HeldProcess process_;
   std::optional<sampler::LiveUnwinder> unwinder_;
   sampler::AddressSpaces spaces_;  // that it knows
   std::vector<StackWords> unknown_;

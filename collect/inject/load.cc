@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "arch/remote_call.h"
@@ -23,50 +25,77 @@
 namespace karst::collect {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 constexpr std::uint64_t kStackSize = 1 << 20;       // touched as far as it is used
 constexpr std::chrono::seconds kLookFor{5};         // a thread that is free
 constexpr std::chrono::seconds kReturnsWithin{20};  // what is called
+constexpr int kStopsWithinMs = 100;                 // a thread that runs, on a busy machine
 constexpr int kLooksEveryMs = 1000;                 // for the end of the thread
 constexpr useconds_t kRoundMicroseconds = 5000;     // between two looks at all threads
 constexpr char kRuntime[] = "libkarst.so";
 constexpr std::uint64_t kUsualVectorControl = 0x1f80;  // mxcsr at a program's start
 
 /// What a line of /proc/PID/status says; empty if there is none.
-std::string status_text(pid_t pid, const std::string& key) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+std::string status_text(const HeldProcess& process, const std::string& key) {
+  std::ifstream status(process.path("status"));
   for (std::string line; std::getline(status, line);)
     if (line.starts_with(key + ":\t")) return line.substr(key.size() + 2);
   return {};
 }
 
 /// The first number of such a line; 0 if there is none.
-long status_number(pid_t pid, const std::string& key) {
-  return std::strtol(status_text(pid, key).c_str(), nullptr, 10);
+long status_number(const HeldProcess& process, const std::string& key) {
+  return std::strtol(status_text(process, key).c_str(), nullptr, 10);
 }
 
 /// Signals that have handlers.
-std::uint64_t caught_signals(pid_t pid) { return std::strtoull(status_text(pid, "SigCgt").c_str(), nullptr, 16); }
+std::uint64_t status_bits(const HeldProcess& process, const std::string& key) {
+  return std::strtoull(status_text(process, key).c_str(), nullptr, 16);
+}
+
+/// The real, effective, saved and file system's user are all us.
+bool is_all_ours(const HeldProcess& process) {
+  std::istringstream users(status_text(process, "Uid"));
+  return std::all_of(std::istream_iterator<uid_t>(users), {}, [](uid_t user) { return user == geteuid(); });
+}
+
+std::string why_not_traced(const HeldProcess& process, int error) {
+  if (error == ESRCH || !process.is_there()) return "it has ended";
+  if (error != EPERM && error != EACCES) return std::strerror(error);
+  if (geteuid() == 0)
+    return "the system does not let karst trace it, though it is root's (a container without CAP_SYS_PTRACE, or a "
+           "security module)";
+  if (!is_all_ours(process))
+    return "it runs with the rights of another user (setuid, or it has changed its user); only root may attach to it";
+  if (status_bits(process, "CapPrm") != 0)
+    return "it has capabilities that this user has not (of its file, for example); only root may attach to it";
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  if (scope != 0)
+    return "kernel.yama.ptrace_scope is " + std::to_string(scope) +
+           ": only root may attach. 'sudo karst attach', or 'sudo sysctl kernel.yama.ptrace_scope=0'";
+  return "it does not let its own user look into it (PR_SET_DUMPABLE, a file that this user cannot read, or it changed "
+         "its user); root may";
+}
 
 /// Whether a thread of it may be made to call something at all.
-Status check(pid_t pid) {
-  if (const long tracer = status_number(pid, "TracerPid"); tracer != 0)
+Status check(const HeldProcess& process) {
+  if (const long tracer = status_number(process, "TracerPid"); tracer != 0)
     return Error{"process " + std::to_string(tracer) + " (a debugger, or strace) traces it already, and only one can"};
-  if (status_number(pid, "Seccomp") != 0)
+  if (status_number(process, "Seccomp") != 0)
     return Error{"it runs under a seccomp filter, which may end a process that loads a library"};
-  const long parent = status_number(pid, "PPid");
-  if (parent != 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0)
+  const long parent = status_number(process, "PPid");
+  if (parent != 0 && syscall(SYS_kcmp, process.number(), parent, KCMP_VM, 0, 0) == 0)
     return Error{"it shares its parent's memory until it starts a program (vfork)"};
   return Unit{};
 }
 
-Status check_file(pid_t pid, const std::string& path) {
+Status check_file(const HeldProcess& process, const std::string& path) {
   struct stat ours {};
   struct stat theirs {};
   if (stat(path.c_str(), &ours) != 0) return Error{path + ": " + std::strerror(errno)};
-  if (stat(("/proc/" + std::to_string(pid) + "/root" + path).c_str(), &theirs) != 0 || ours.st_dev != theirs.st_dev ||
-      ours.st_ino != theirs.st_ino)
+  if (stat(process.path("root" + path).c_str(), &theirs) != 0 && errno != ENOENT && errno != ENOTDIR)
+    return Error{why_not_traced(process, errno)};
+  if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
     return Error{"it does not see " + path + ": it has other file systems mounted (a container). Install Karst there"};
   return Unit{};
 }
@@ -102,11 +131,11 @@ std::uint64_t room_in(const ForeignMemory& memory, std::uint64_t room, std::size
   return at + size <= bytes.size() ? room + at : 0;
 }
 
-Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, std::size_t size) {
+Result<Target> look(const HeldProcess& process, const ForeignMemory& memory, const Call& call, std::size_t size) {
   Target target;
   memory.begin_look();
-  target.mappings = mappings_of(pid);
-  target.caught = caught_signals(pid);
+  target.mappings = mappings_of(process);
+  target.caught = status_bits(process, "SigCgt");
   bool has_linker = false;
   // dlopen() loads into the namespace of who calls it, so the code must lie in the program's own, too.
   const auto own = own_modules(memory, target.mappings);
@@ -204,26 +233,18 @@ Status follow(Tracee& tracee, const ForeignMemory& memory, const Target& target,
                " in it has not returned for 20 s; the thread goes on with what it did when it does"};
 }
 
-std::string why_not_traced(int error) {
-  if (error == ESRCH) return "it has ended";
-  if (error != EPERM) return std::string("ptrace: ") + std::strerror(error);
-  int scope = 0;
-  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
-  if (scope != 0)
-    return "kernel.yama.ptrace_scope is " + std::to_string(scope) +
-           ": only root may attach. 'sudo karst attach', or 'sudo sysctl kernel.yama.ptrace_scope=0'";
-  return "the system does not let this user trace it (another user's, not dumpable, or in a container)";
-}
-
 /// None: this thread is not where that may be done now.
-std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const Target& target, const Call& call,
-                              const OwnAllocator& allocator, DoubtfulStacks& doubtful) {
-  Tracee tracee(thread);
+std::optional<Status> call_in(const HeldProcess& process, pid_t thread, const ForeignMemory& memory,
+                              const Target& target, const Call& call, const OwnAllocator& allocator,
+                              DoubtfulStacks& doubtful) {
+  Tracee tracee(process, thread);
   if (!tracee.attached()) {
     if (errno == ESRCH) return std::nullopt;
-    return Status(Error{why_not_traced(errno)});
+    if (const char state = process.state(thread); state == 'Z' || state == 'X') return std::nullopt;
+    return Status(Error{why_not_traced(process, errno)});
   }
   if (!tracee.stop(kStopsWithinMs)) return std::nullopt;
+  if (!memory.is_of(process, thread)) return Status(Error{"it has become another program meanwhile; try again"});
   const auto registers = tracee.registers();
   const auto mask = tracee.signal_mask();
   if (!registers || !mask || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
@@ -240,33 +261,34 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
   user_regs_struct there = *registers;
   there.rip = target.place;
   there.orig_rax = ~std::uint64_t{0};  // the kernel must not begin the system call anew at the code's place
-  if (!tracee.set_registers(there)) return Status(Error{why_not_traced(errno)});
+  if (!tracee.set_registers(there)) return Status(Error{why_not_traced(process, errno)});
   // Where the thread waits with another mask, as in sigsuspend(), a handler would run before the code does, and the
   // wait would begin again: what it waits for has been. In this order, so that the mask is set back if karst dies.
   if (!tracee.block_signals()) {
     const int why = errno;
     tracee.set_registers(*registers);
-    return Status(Error{why_not_traced(why)});
+    return Status(Error{why_not_traced(process, why)});
   }
   return follow(tracee, memory, target, call);
 }
 
-Status call_in_process(pid_t pid, const Call& call) {
-  if (Status checked = check(pid); !checked) return checked;
-  if (Status seen = call.library.empty() ? check_file(pid, call.argument) : Unit{}; !seen) return seen;
-  auto memory = ForeignMemory::open(pid);
-  if (!memory) return Error{why_not_traced(EPERM)};
+Status call_in_process(const HeldProcess& process, const Call& call) {
+  if (Status checked = check(process); !checked) return checked;
+  auto memory = ForeignMemory::open(process);
+  if (!memory) return Error{why_not_traced(process, EPERM)};
+  if (Status seen = call.library.empty() ? check_file(process, call.argument) : Unit{}; !seen) return seen;
   const std::size_t size = static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) +
                            sizeof(arch::RemoteCall) + call.argument.size() + 1;
-  const OwnAllocator allocator = own_allocator(pid, *memory, mappings_of(pid));
-  DoubtfulStacks doubtful(pid);
+  const OwnAllocator allocator = own_allocator(process, *memory, mappings_of(process));
+  DoubtfulStacks doubtful(process);
   const auto until = SteadyClock::now() + kLookFor;
   do {
-    auto target = look(pid, *memory, call, size);
+    auto target = look(process, *memory, call, size);
     if (!target) return target.error();
-    for (const pid_t thread : threads_to_try(pid)) {
-      if (auto called = call_in(thread, *memory, *target, call, allocator, doubtful)) return *called;
+    for (const pid_t thread : threads_to_try(process)) {
       if (SteadyClock::now() >= until) break;
+      auto called = as_tracer([&] { return call_in(process, thread, *memory, *target, call, allocator, doubtful); });
+      if (called) return *called;
     }
     doubtful.prepare();
     usleep(kRoundMicroseconds);
@@ -280,24 +302,25 @@ Status call_in_process(pid_t pid, const Call& call) {
 
 }  // namespace
 
-Status load_library(pid_t pid, const std::string& path) {
-  return call_in_process(pid, {.function = "dlopen",
-                               .problem = "dlerror",
-                               .argument = path,
-                               .library = "",
-                               .refusal = "its dynamic linker refuses the library: "});
+Status load_library(const HeldProcess& process, const std::string& path) {
+  return call_in_process(process, {.function = "dlopen",
+                                   .problem = "dlerror",
+                                   .argument = path,
+                                   .library = "",
+                                   .refusal = "its dynamic linker refuses the library: "});
 }
 
-Status call_runtime(pid_t pid, const std::string& function, const std::string& argument) {
-  return call_in_process(pid, {.function = function,
-                               .problem = "karst_attach_problem",
-                               .argument = argument,
-                               .library = kRuntime,
-                               .refusal = ""});
+Status call_runtime(const HeldProcess& process, const std::string& function, const std::string& argument) {
+  return call_in_process(process, {.function = function,
+                                   .problem = "karst_attach_problem",
+                                   .argument = argument,
+                                   .library = kRuntime,
+                                   .refusal = ""});
 }
 
-Status call_library(pid_t pid, const std::string& library, const std::string& function, const std::string& problem) {
-  return call_in_process(pid,
+Status call_library(const HeldProcess& process, const std::string& library, const std::string& function,
+                    const std::string& problem) {
+  return call_in_process(process,
                          {.function = function, .problem = problem, .argument = "", .library = library, .refusal = ""});
 }
 

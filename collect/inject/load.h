@@ -11,10 +11,9 @@
 //   - Of ptrace only seize, interrupt and system call stops are used: none leaves anything behind if the tracer dies.
 // The other threads run on all the time.
 #pragma once
-#include <sys/types.h>
-
 #include <string>
 
+#include "base/held_process.h"
 #include "base/result.h"
 
 namespace karst::collect {
@@ -22,14 +21,15 @@ namespace karst::collect {
 /// Loads the library of this path, which must be the same file for that process. Returns when its constructors are
 /// done. Gives up after some seconds if no thread is where dlopen may be called: not in the dynamic linker, the
 /// allocator or a signal handler, and best asleep in a system call. Errors: why not, in words for the user.
-Status load_library(pid_t pid, const std::string& path);
+Status load_library(const HeldProcess& process, const std::string& path);
 
 /// As load_library(), for libkarst.so when it is loaded: calls `function`, const void*(const char*), with `argument`.
 /// It returns null on failure; karst_attach_problem() then says why.
-Status call_runtime(pid_t pid, const std::string& function, const std::string& argument);
+Status call_runtime(const HeldProcess& process, const std::string& function, const std::string& argument);
 
 /// The same of another library that is loaded, by its file's name without the version (libkarst-files.so). `problem` is
 /// its function that says why `function` returned null.
-Status call_library(pid_t pid, const std::string& library, const std::string& function, const std::string& problem);
+Status call_library(const HeldProcess& process, const std::string& library, const std::string& function,
+                    const std::string& problem);
 
 }  // namespace karst::collect

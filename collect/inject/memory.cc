@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -27,21 +28,37 @@ std::uint32_t hash_of(const std::string& name) {
   return hash;
 }
 
+void name_moved_code(std::vector<Mapping>& all) {
+  const auto is_nameless = [](const Mapping& m) { return m.path.empty() || m.path.starts_with("[anon"); };
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const Mapping& before = all[i - 1];
+    if (!is_nameless(all[i]) || !all[i].rights.starts_with("r-x") || !before.path.starts_with('/') ||
+        before.end != all[i].begin)
+      continue;
+    std::size_t next = i + 1;
+    while (next < all.size() && is_nameless(all[next]) && all[next].begin == all[next - 1].end) ++next;
+    if (next == all.size() || all[next].path != before.path || all[next].begin != all[next - 1].end) continue;
+    all[i].path = before.path;
+    all[i].inode = before.inode;
+    all[i].offset = before.offset + (before.end - before.begin);
+  }
+}
+
 }  // namespace
 
-std::vector<Mapping> mappings_of(pid_t pid) {
+std::vector<Mapping> mappings_of(const HeldProcess& process) {
   std::vector<Mapping> all;
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  std::ifstream maps(process.path("maps"));
   for (std::string line; std::getline(maps, line);) {
     std::istringstream words(line);
     Mapping m;
     char dash = 0;
     std::string device;
-    std::string inode;
-    words >> std::hex >> m.begin >> dash >> m.end >> m.rights >> m.offset >> device >> inode >> std::ws;
+    words >> std::hex >> m.begin >> dash >> m.end >> m.rights >> m.offset >> device >> std::dec >> m.inode >> std::ws;
     std::getline(words, m.path);
     if (dash == '-' && m.begin < m.end) all.push_back(std::move(m));
   }
+  name_moved_code(all);
   return all;
 }
 
@@ -62,11 +79,26 @@ std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, st
   return best & ~(arch::kPage - 1);
 }
 
-Result<ForeignMemory> ForeignMemory::open(pid_t pid) {
-  Descriptor file(::open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
-  if (!file)
-    return Error{errno == ESRCH ? "it has ended" : std::string("its memory cannot be opened: ") + std::strerror(errno)};
-  return ForeignMemory(std::move(file));
+Result<ForeignMemory> ForeignMemory::open(const HeldProcess& process) {
+  Descriptor file(::open(process.path("mem").c_str(), O_RDWR | O_CLOEXEC));
+  const int error = errno;
+  if (file) return ForeignMemory(std::move(file));
+  if (!process.is_there() || error == ESRCH) return Error{"it has ended"};
+  return Error{std::string("its memory cannot be opened: ") + std::strerror(error)};
+}
+
+bool ForeignMemory::is_of(const HeldProcess& process, pid_t thread) const {
+  const ForeignMemory now(Descriptor(::open(process.path(thread, "mem").c_str(), O_RDONLY | O_CLOEXEC)));
+  if (!now.file_) return false;
+  // The kernel gives each program 16 random bytes. Who can read those of a program can trace it as well.
+  std::ifstream auxv(process.path(thread, "auxv"), std::ios::binary);
+  for (Elf64_auxv_t entry; auxv.read(reinterpret_cast<char*>(&entry), sizeof entry);) {
+    if (entry.a_type != AT_RANDOM) continue;
+    using Random = std::array<unsigned char, 16>;
+    const auto its = now.get<Random>(entry.a_un.a_val);
+    return its && get<Random>(entry.a_un.a_val) == its;
+  }
+  return false;
 }
 
 bool ForeignMemory::read(std::uint64_t address, void* to, std::size_t size) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/held_process.h"
 #include "base/result.h"
 
 namespace karst::collect {
@@ -22,17 +23,21 @@ struct Mapping {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t offset = 0;  ///< in the file
-  std::string rights;        ///< like "r-xp"
-  std::string path;          ///< empty: no file
+  std::uint64_t inode = 0;
+  std::string rights;  ///< like "r-xp"
+  std::string path;    ///< empty: no file
   std::string file_name() const { return path.substr(path.find_last_of('/') + 1); }
 };
 
-/// In order of addresses; empty when the process is gone or may not be looked into.
-std::vector<Mapping> mappings_of(pid_t pid);
+/// In order of addresses; empty when the process is gone or may not be looked into. Code that a program has moved into
+/// memory without a file, between mappings of the file that it comes from, counts as mapped from there: for the sake of
+/// huge pages some move their own (iodlr, node --use-largepages, ClickHouse).
+std::vector<Mapping> mappings_of(const HeldProcess& process);
 /// Where `size` bytes are free, with as many on each side. None: the address space is full.
 std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, std::uint64_t size);
 
-/// /proc/PID/mem. One thread at a time.
+/// /proc/PID/mem. It is the memory that the process has as it is opened: when another program is executed, it does not
+/// become that one's. One thread at a time.
 ///
 /// Tables in it may be endless, lead back to themselves, or be there in thousands of modules. So one look at tables
 /// (ForeignModule, own_modules) takes kMostTableReads reads at most, half a second. Beyond that nothing is found. A
@@ -40,7 +45,10 @@ std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, st
 class ForeignMemory {
  public:
   /// Error: why not, without the process's name.
-  static Result<ForeignMemory> open(pid_t pid);
+  static Result<ForeignMemory> open(const HeldProcess& process);
+  /// The thread of the process, which is stopped, runs in this memory. A process that executes another program has a
+  /// new one, with other rights maybe, while the old one may live on in a child that shares it.
+  bool is_of(const HeldProcess& process, pid_t thread) const;
   /// False unless all bytes were there.
   bool read(std::uint64_t address, void* to, std::size_t size) const;
   /// Code, too: the process gets a page of its own. Requires that a thread of it is traced by the caller.

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,17 +25,22 @@
 namespace karst::collect {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 constexpr std::uint64_t kDeepestStack = 16 << 20;  // bytes that are looked through
 // Of a stop, with writing it; then no further function is begun. Less where the threads took long to stop.
 constexpr std::chrono::microseconds kChangeLasts{1000};
 constexpr std::chrono::microseconds kLeastChange{250};
 constexpr std::chrono::microseconds kStopLasts{2500};
-constexpr std::size_t kMostStops = 200;       // and one more for so many functions:
-constexpr std::size_t kFewInAStop = 100;      // with new pages it is some 500 of them
-constexpr int kIdleStops = 20;                // which bring nothing forward
-constexpr useconds_t kBetweenStops = 10'000;  // microseconds
+// From the first that is asked to stop to the last that does: so long the others may stand still for one. Then they go
+// on, and there is another try.
+constexpr std::chrono::milliseconds kAllStopWithin{5};
+constexpr std::chrono::milliseconds kLookAfter{1};  // whether who has not stopped is in uninterruptible sleep
+constexpr std::chrono::seconds kTriesFor{5};        // in which they have not stopped at once
+constexpr std::size_t kMostStops = 200;             // and one more for so many functions:
+constexpr std::size_t kFewInAStop = 100;            // with new pages it is some 500 of them
+constexpr int kIdleStops = 20;                      // which bring nothing forward
+constexpr useconds_t kBetweenStops = 10'000;        // microseconds
+constexpr useconds_t kLongestPause = 80'000;        // while the threads do not stop at once
+constexpr int kLooksAtLate = 20;                    // before the next try
 
 /// Until this goes nobody whom karst lets go on takes its CPU, before it has let the others go on, too. Where the
 /// system permits it: to root.
@@ -57,36 +64,51 @@ class Urgent {
   bool urgent_ = false;
 };
 
-/// All threads of a process, stopped until this goes.
+/// All threads of a process, stopped until this goes: in as_tracer().
 class Stopped {
  public:
-  explicit Stopped(pid_t pid) {
+  Stopped(const HeldProcess& process, const ForeignMemory& memory) : began_(SteadyClock::now()) {
     std::set<pid_t> known;
-    for (bool more = true; more && all_;) {
+    for (bool more = true; more && problem_.empty();) {
       more = false;
       std::vector<Tracee> fresh;
-      for (const pid_t thread : threads_of(pid)) {
+      for (const pid_t thread : process.threads()) {
         if (!known.insert(thread).second) continue;
-        Tracee tracee(thread);
-        if (!tracee.attached() && errno != ESRCH) all_ = false;
-        if (tracee.attached()) fresh.push_back(std::move(tracee));
         more = true;
+        if (Tracee tracee(process, thread); tracee.attached())
+          fresh.push_back(std::move(tracee));
+        else if (const int error = errno; error != ESRCH && !is_ended(process.state(thread)))
+          problem_ = "its thread " + std::to_string(thread) + " cannot be stopped: " + std::strerror(error);
       }
-      if (known.size() == fresh.size()) began_ = SteadyClock::now();
+      if (threads_.empty()) began_ = SteadyClock::now();
       for (Tracee& tracee : fresh) tracee.interrupt();
       for (Tracee& tracee : fresh) {
-        if (!tracee.stop(kStopsWithinMs)) all_ = all_ && !tracee.attached();  // an end is as good as a stop
+        wait_for(process, tracee, memory);
         threads_.push_back(std::move(tracee));
       }
     }
+    if (!problem_.empty()) return;
+    const auto one = std::find_if(threads_.begin(), threads_.end(), [](const Tracee& t) { return t.attached(); });
+    is_other_program_ = one == threads_.end() || !memory.is_of(process, one->thread());
   }
+  ~Stopped() { end(); }
+  Stopped(const Stopped&) = delete;
+  Stopped& operator=(const Stopped&) = delete;
 
-  bool all() const { return all_; }
+  /// Why not all of them stand still; empty: they do.
+  const std::string& problem() const { return problem_; }
+  /// The one that does not.
+  pid_t late() const { return late_; }
+  /// The memory is not theirs any more, or they have ended.
+  bool is_other_program() const { return is_other_program_; }
   SteadyClock::time_point began() const { return began_; }
-  /// They go on, and how long none of them did.
+  /// They go on, and for how long the first of them stood still.
   SteadyClock::duration end() {
-    threads_.clear();
-    return SteadyClock::now() - began_;
+    for (Tracee& tracee : threads_)
+      if (tracee.stopped()) tracee.let_go();
+    const auto lasted = SteadyClock::now() - began_;
+    threads_.clear();  // each of those that are left stops yet, and goes on
+    return lasted;
   }
 
   /// Addresses in `code` at which something goes on, sooner or later: threads, and what handlers have interrupted. In
@@ -98,32 +120,60 @@ class Stopped {
       if (word >= code_begin && word < code_end) found.push_back(word);
     };
     std::vector<std::uint64_t> words;
+    /// `block`: what lies behind a stack may be mapped together with it. A thread's control block ends its frames.
+    const auto look_through = [&](std::uint64_t sp, std::uint64_t block) {
+      const std::uint64_t top = sp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+      const auto stack = std::find_if(mappings.begin(), mappings.end(),
+                                      [&](const Mapping& m) { return top >= m.begin && top < m.end; });
+      if (stack == mappings.end()) return false;
+      const std::uint64_t end = block > top && block < stack->end ? block : stack->end;
+      if (end - top > kDeepestStack) return false;
+      words.resize((end - top) / sizeof(std::uint64_t));
+      if (!memory.read(top, words.data(), words.size() * sizeof(std::uint64_t))) return false;
+      std::for_each(words.begin(), words.end(), look);
+      return true;
+    };
     for (const Tracee& tracee : threads_) {
-      if (!tracee.attached()) continue;
+      if (!tracee.stopped()) continue;
       const auto registers = tracee.registers();
       if (!registers) return std::nullopt;
       look(registers->rip);
       if (const Resumption next = resumption_of(*registers); next.ip != registers->rip) look(next.ip);
-      const std::uint64_t top = registers->rsp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
-      const auto stack = std::find_if(mappings.begin(), mappings.end(),
-                                      [&](const Mapping& m) { return top >= m.begin && top < m.end; });
-      if (stack == mappings.end()) return std::nullopt;
-      // What lies behind a stack may be mapped together with it. A thread's control block ends its frames.
-      const std::uint64_t block = registers->fs_base / sizeof(std::uint64_t) * sizeof(std::uint64_t);
-      const std::uint64_t end = block > top && block < stack->end ? block : stack->end;
-      if (end - top > kDeepestStack) return std::nullopt;
-      words.resize((end - top) / sizeof(std::uint64_t));
-      if (!memory.read(top, words.data(), words.size() * sizeof(std::uint64_t))) return std::nullopt;
-      std::for_each(words.begin(), words.end(), look);
+      if (!look_through(registers->rsp, registers->fs_base / sizeof(std::uint64_t) * sizeof(std::uint64_t)))
+        return std::nullopt;
+    }
+    for (const DeepWait& wait : waiting_) {
+      look(wait.ip);
+      look(wait.ip - kSystemCallSize);
+      if (!look_through(wait.sp, 0)) return std::nullopt;
     }
     std::sort(found.begin(), found.end());
     return found;
   }
 
  private:
+  static bool is_ended(char state) { return state == 'Z' || state == 'X' || state == '?'; }
+
+  void wait_for(const HeldProcess& process, Tracee& tracee, const ForeignMemory& memory) {
+    if (tracee.stop(began_ + kLookAfter) || !tracee.attached()) return;
+    const pid_t thread = tracee.thread();
+    const auto wait = deep_wait_of(process, thread, memory);
+    if (wait && !wait->is_vfork && !wait->is_exec) return waiting_.push_back(*wait);
+    if (!wait && (tracee.stop(began_ + kAllStopWithin) || !tracee.attached())) return;
+    late_ = thread;
+    const std::string which = "its thread " + std::to_string(thread);
+    problem_ = !wait ? which + " did not stop within some milliseconds (a busy machine?)"
+               : wait->is_vfork
+                   ? which + " waits in vfork() for a child, which executes the same code in the same memory meanwhile"
+                   : which + " executes another program";
+  }
+
   const Urgent urgent_;  // until all of them go on
   std::vector<Tracee> threads_;
-  bool all_ = true;
+  std::vector<DeepWait> waiting_;
+  std::string problem_;
+  pid_t late_ = 0;
+  bool is_other_program_ = false;
   SteadyClock::time_point began_;
 };
 
@@ -182,8 +232,8 @@ class Pages {
 
 class Patcher {
  public:
-  Patcher(pid_t pid, const ForeignMemory& memory, std::vector<Change> changes, bool back)
-      : pid_(pid), memory_(memory), back_(back), left_(std::move(changes)) {
+  Patcher(const HeldProcess& process, const ForeignMemory& memory, std::vector<Change> changes, bool back)
+      : process_(process), memory_(memory), back_(back), left_(std::move(changes)) {
     for (const Change& change : left_)
       for (const Edit& edit : change.what == Change::What::kSlot ? Edits() : change.edits) {
         begin_ = std::min(begin_, edit.address);
@@ -198,15 +248,30 @@ class Patcher {
     done_.left = static_cast<std::uint64_t>(left_.end() - crossing);
     left_.erase(crossing, left_.end());
     const std::size_t most = kMostStops + left_.size() / kFewInAStop;
-    for (int idle = 0; left() != 0 && idle < kIdleStops && done_.stops < most;) {
-      if (done_.stops != 0) usleep(kBetweenStops);
+    std::size_t whole = 0;  // stops of all threads
+    auto until = SteadyClock::now() + kTriesFor;
+    useconds_t pause = kBetweenStops;
+    for (int idle = 0; left() != 0 && idle < kIdleStops && whole < most && SteadyClock::now() < until;) {
+      if (done_.stops != 0) usleep(pause);
       const std::size_t before = left();
-      if (const Status stopped = stop_once(); !stopped) return stopped.error();
+      const Status stopped = as_tracer([this] { return stop_once(); });
+      if (!stopped) return stopped.error();
+      if (!done_.problem.empty()) {
+        pause = std::min(2 * pause, kLongestPause);
+        for (int look = 0; look < kLooksAtLate && process_.state(late_) == 'D'; ++look) usleep(kBetweenStops);
+        continue;
+      }
+      pause = kBetweenStops;
+      ++whole;
+      until = SteadyClock::now() + kTriesFor;
       idle = left() == before ? idle + 1 : 0;
       if (next_ != left_.size()) continue;
       left_ = std::exchange(later_, {});
       next_ = 0;
     }
+    if (whole == 0 && !done_.problem.empty())
+      return Error{done_.problem + ": its code cannot be changed meanwhile, nothing of it was, and " +
+                   std::to_string(kTriesFor.count()) + " s have passed; try again"};
     done_.left += left();
     return done_;
   }
@@ -215,19 +280,23 @@ class Patcher {
   std::size_t left() const { return left_.size() - next_ + later_.size(); }
 
   Status stop_once() {
-    const std::vector<Mapping> mappings = mappings_of(pid_);
+    const std::vector<Mapping> mappings = mappings_of(process_);
     if (mappings.empty()) return Error{"it has ended"};
-    Stopped stopped(pid_);
+    Stopped stopped(process_, memory_);
     ++done_.stops;
-    if (!stopped.all()) return Unit{};  // one of them is in the kernel, and cannot be stopped now
-    const auto places = stopped.places(memory_, mappings, begin_, end_);
-    if (!places) return Unit{};
-    const auto until = stopped.began() + kStopLasts;
-    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(until - SteadyClock::now());
-    if (!change(*places, std::clamp(rest, kLeastChange, kChangeLasts)))
-      return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
+    done_.problem = stopped.problem();
+    late_ = stopped.late();
+    if (stopped.is_other_program()) return Error{"it has become another program meanwhile"};
+    bool is_written = true;
+    if (stopped.problem().empty())
+      if (const auto places = stopped.places(memory_, mappings, begin_, end_); places) {
+        const auto until = stopped.began() + kStopLasts;
+        const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(until - SteadyClock::now());
+        is_written = change(*places, std::clamp(rest, kLeastChange, kChangeLasts));
+      }
     const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(stopped.end()).count();
     done_.longest_stop_ns = std::max(done_.longest_stop_ns, static_cast<std::uint64_t>(lasted));
+    if (!is_written) return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
     return Unit{};
   }
 
@@ -264,11 +333,12 @@ class Patcher {
     memory_.write(semaphore, &*count, sizeof *count);
   }
 
-  pid_t pid_;
+  const HeldProcess& process_;
   const ForeignMemory& memory_;
   bool back_;
   std::vector<Change> left_;  // from next_ on: not looked at in this round
   std::size_t next_ = 0;
+  pid_t late_ = 0;             // who did not stop in the last stop
   std::vector<Change> later_;  // somebody stood there: in the next round
   std::uint64_t begin_ = ~std::uint64_t{0};
   std::uint64_t end_ = 0;
@@ -279,22 +349,22 @@ class Patcher {
 /// A process whose code is changed.
 class Process {
  public:
-  static Result<Process> open(pid_t pid) {
-    auto memory = ForeignMemory::open(pid);
+  static Result<Process> open(const HeldProcess& held) {
+    auto memory = ForeignMemory::open(held);
     if (!memory) return memory.error();
-    return Process(pid, std::move(*memory));
+    return Process(held, std::move(*memory));
   }
 
   Changes changes(bool back) const {
     memory_.begin_look();
-    return changes_of(memory_, mappings_of(pid_), back);
+    return changes_of(memory_, mappings_of(held_), back);
   }
   std::vector<Change> slots() const {
     memory_.begin_look();
-    return slots_of_ways_out(memory_, mappings_of(pid_));
+    return slots_of_ways_out(memory_, mappings_of(held_));
   }
   Result<PatchedCode> apply(std::vector<Change> changes, bool back) const {
-    return Patcher(pid_, memory_, std::move(changes), back).run();
+    return Patcher(held_, memory_, std::move(changes), back).run();
   }
   /// What the change would make is there; `any`: or a part of that.
   bool stands(const Change& change, bool any = false) const {
@@ -311,8 +381,8 @@ class Process {
   }
 
  private:
-  Process(pid_t pid, ForeignMemory memory) : pid_(pid), memory_(std::move(memory)) {}
-  pid_t pid_;
+  Process(HeldProcess held, ForeignMemory memory) : held_(std::move(held)), memory_(std::move(memory)) {}
+  HeldProcess held_;
   ForeignMemory memory_;
 };
 
@@ -337,19 +407,22 @@ bool is_returned_into(const Change& change, const std::vector<std::uint64_t>& re
 
 }  // namespace
 
-Result<PatchedCode> write_jumps(pid_t pid) {
-  const auto process = Process::open(pid);
+Result<PatchedCode> write_jumps(const HeldProcess& held) {
+  const auto process = Process::open(held);
   if (!process) return process.error();
-  std::vector<Change> changes = process->changes(false).all;
+  Changes found = process->changes(false);
+  std::vector<Change>& changes = found.all;
   std::vector<Change> detours = detours_among(changes);
   std::erase_if(detours, [&](const Change& detour) { return !process->stands(detour, true); });
   std::erase_if(changes, [&](const Change& c) { return c.is_detour() || gives_way(c, detours); });
   for (Change& slot : process->slots()) changes.push_back(std::move(slot));
-  return process->apply(std::move(changes), false);
+  auto written = process->apply(std::move(changes), false);
+  if (written) written->left += found.not_code;
+  return written;
 }
 
-Result<PatchedCode> take_back_jumps(pid_t pid) {
-  const auto process = Process::open(pid);
+Result<PatchedCode> take_back_jumps(const HeldProcess& held) {
+  const auto process = Process::open(held);
   if (!process) return process.error();
   std::vector<Change> changes = process->changes(true).all;
   // Their bytes may be those of functions, too.
@@ -357,8 +430,8 @@ Result<PatchedCode> take_back_jumps(pid_t pid) {
   return process->apply(std::move(changes), true);
 }
 
-Result<Detours> detours_of(pid_t pid) {
-  const auto process = Process::open(pid);
+Result<Detours> detours_of(const HeldProcess& held) {
+  const auto process = Process::open(held);
   if (!process) return process.error();
   const std::vector<Change> all = process->changes(false).all;
   const std::vector<Change> found = detours_among(all);
@@ -371,11 +444,12 @@ Result<Detours> detours_of(pid_t pid) {
   return detours;
 }
 
-Status write_detours(pid_t pid) {
-  const auto process = Process::open(pid);
+Status write_detours(const HeldProcess& held) {
+  const auto process = Process::open(held);
   if (!process) return process.error();
   const Changes changes = process->changes(false);
   const std::vector<Change> detours = detours_among(changes.all);
+  if (!changes.lost_detour.empty()) return Error{changes.lost_detour + ": no code is where it was"};
   std::vector<Change> traced = changes.all;
   std::erase_if(traced, [&](const Change& c) { return !gives_way(c, detours) || !process->stands(c, true); });
   for (const Change& detour : detours)

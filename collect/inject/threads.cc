@@ -1,24 +1,21 @@
 #include "collect/inject/threads.h"
 
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 namespace karst::collect {
 namespace {
 
-namespace fs = std::filesystem;
-
 // What the kernel has in rax while a thread is stopped in a system call that it will begin anew; not in any header.
 constexpr std::int64_t kRestartSys = -512;
 constexpr std::int64_t kRestartNoIntr = -513;
 constexpr std::int64_t kRestartBlock = -516;
-constexpr std::uint64_t kSystemCallSize = 2;  // bytes of the instruction
 
 constexpr std::uint64_t kMostStack = 64 << 10;  // bytes that are looked through
 constexpr std::uint64_t kRoom = 4096;           // below the stack pointer, for the registers and a handler's frame
@@ -126,26 +123,36 @@ std::optional<StackWords> stack_of(const user_regs_struct& registers, const Fore
   return found;
 }
 
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  std::error_code error;
-  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
-       at.increment(error))
-    threads.push_back(static_cast<pid_t>(std::atol(at->path().filename().c_str())));
-  return threads;
-}
-
-std::vector<pid_t> threads_to_try(pid_t pid) {
+std::vector<pid_t> threads_to_try(const HeldProcess& process) {
   std::vector<pid_t> asleep;
   std::vector<pid_t> others;
-  for (const pid_t thread : threads_of(pid)) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/syscall");
+  for (const pid_t thread : process.threads()) {
+    if (const char state = process.state(thread); state == 'D' || state == 'Z' || state == 'X') continue;
+    std::ifstream file(process.path(thread, "syscall"));
     long number = -1;
     const bool sleeping = static_cast<bool>(file >> number) && is_sleep(number);
     (sleeping ? asleep : others).push_back(thread);
   }
   asleep.insert(asleep.end(), others.begin(), others.end());
   return asleep;
+}
+
+std::optional<DeepWait> deep_wait_of(const HeldProcess& process, pid_t thread, const ForeignMemory& memory) {
+  if (process.state(thread) != 'D') return std::nullopt;
+  std::ifstream file(process.path(thread, "syscall"));  // "NUMBER 0xARG0 ... 0xARG5 0xSP 0xPC", or "running"
+  long number = -1;
+  std::uint64_t arguments[6];
+  DeepWait wait;
+  if (!(file >> number >> std::hex)) return std::nullopt;
+  for (std::uint64_t& argument : arguments) file >> argument;
+  if (!(file >> wait.sp >> wait.ip) || number < 0) return std::nullopt;
+  std::uint64_t flags = 0;
+  if (number == SYS_clone) flags = arguments[0];
+  // What it says of them may have been changed since. But nothing else in this call takes long.
+  if (number == SYS_clone3) flags = memory.get<std::uint64_t>(arguments[0]).value_or(0) | CLONE_VFORK;
+  wait.is_vfork = number == SYS_vfork || (flags & CLONE_VFORK) != 0;
+  wait.is_exec = number == SYS_execve || number == SYS_execveat;
+  return wait;
 }
 
 bool sleeps(const user_regs_struct& registers) {

@@ -51,10 +51,22 @@ class BusyCode {
   bool only_sleepers_ = false;
 };
 
-/// Of the process; empty if it is gone.
-std::vector<pid_t> threads_of(pid_t pid);
-/// Threads in the order in which they are tried: those that sleep in system calls first.
-std::vector<pid_t> threads_to_try(pid_t pid);
+/// Threads in the order in which they are tried: those that sleep in system calls first. Without those that cannot stop
+/// now, or have ended.
+std::vector<pid_t> threads_to_try(const HeldProcess& process);
+
+inline constexpr std::uint64_t kSystemCallSize = 2;  ///< bytes of the instruction
+
+/// A thread that does not stop, as it waits in the kernel and takes no interruption there. Until the wait ends it
+/// executes nothing, and who has asked it to stop has it stop before it does.
+struct DeepWait {
+  std::uint64_t ip = 0;  ///< behind its system call
+  std::uint64_t sp = 0;
+  bool is_vfork = false;  ///< for a child, which executes code of the process's in the process's memory meanwhile
+  bool is_exec = false;   ///< the process is about to become another program
+};
+/// None: it is not in such a wait.
+std::optional<DeepWait> deep_wait_of(const HeldProcess& process, pid_t thread, const ForeignMemory& memory);
 
 /// How a thread that was stopped goes on (arch::RemoteCall).
 struct Resumption {

@@ -38,26 +38,32 @@ bool ends_when_stopped(std::uint64_t number) {
 
 }  // namespace
 
-Tracee::Tracee(pid_t thread) : thread_(thread) {
-  attached_ = request(PTRACE_SEIZE, thread, 0, std::uint64_t{PTRACE_O_TRACESYSGOOD}) == 0;
+Tracee::Tracee(const HeldProcess& process, pid_t thread) : process_(&process), thread_(thread) {
+  if (request(PTRACE_SEIZE, thread, 0, std::uint64_t{PTRACE_O_TRACESYSGOOD}) != 0) return;
+  attached_ = process.has_thread(thread);
+  if (!attached_) errno = ESRCH;
 }
 
 Tracee::Tracee(Tracee&& other) noexcept
-    : thread_(other.thread_),
+    : process_(other.process_),
+      thread_(other.thread_),
       attached_(std::exchange(other.attached_, false)),
       stopped_(other.stopped_),
       interrupted_(other.interrupted_),
       signal_(other.signal_) {}
 
-Tracee::~Tracee() {
-  if (!attached_) return;
+void Tracee::let_go() {
   const int before = errno;
-  if (stopped_ || stop(1000)) request(PTRACE_DETACH, thread_, 0, static_cast<std::uint64_t>(signal_));
+  constexpr int kLooks = 100;
+  constexpr int kLooksEveryMs = 10;
+  for (int look = 0; attached_ && !stopped_ && interrupted_ && look < kLooks; ++look)
+    if (!stop(kLooksEveryMs) && attached_ && process_->state(thread_) == 'D') break;
+  if (attached_ && stopped_) request(PTRACE_DETACH, thread_, 0, static_cast<std::uint64_t>(signal_));
+  attached_ = stopped_ = false;
   errno = before;
 }
 
-bool Tracee::wait(int& status, int within_ms) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(within_ms);
+bool Tracee::wait(int& status, SteadyClock::time_point until) {
   for (;;) {
     const pid_t got = waitpid(thread_, &status, __WALL | WNOHANG);
     if (got == thread_) {
@@ -69,7 +75,7 @@ bool Tracee::wait(int& status, int within_ms) {
       attached_ = false;
       return false;
     }
-    if (std::chrono::steady_clock::now() > until) return false;
+    if (SteadyClock::now() > until) return false;
     usleep(50);
   }
 }
@@ -78,12 +84,12 @@ void Tracee::interrupt() {
   if (!stopped_ && !interrupted_) interrupted_ = request(PTRACE_INTERRUPT, thread_, 0, std::uint64_t{0}) == 0;
 }
 
-bool Tracee::stop(int within_ms) {
+bool Tracee::stop(SteadyClock::time_point until) {
   if (stopped_) return true;
   interrupt();
   if (!interrupted_) return false;
   int status = 0;
-  if (!wait(status, within_ms)) return false;
+  if (!wait(status, until)) return false;
   interrupted_ = false;
   // A signal that was about to be delivered stops it first.
   signal_ = status >> 16 == 0 && (WSTOPSIG(status) & 0x80) == 0 ? WSTOPSIG(status) : 0;
@@ -101,6 +107,7 @@ void Tracee::hide_interruption() const {
 }
 
 std::optional<AtSystemCall> Tracee::to_system_call(int within_ms) {
+  const auto until = SteadyClock::now() + std::chrono::milliseconds(within_ms);
   for (;;) {
     if (stopped_) {
       if (request(PTRACE_SYSCALL, thread_, 0, static_cast<std::uint64_t>(signal_)) != 0) return std::nullopt;
@@ -108,7 +115,7 @@ std::optional<AtSystemCall> Tracee::to_system_call(int within_ms) {
       signal_ = 0;
     }
     int status = 0;
-    if (!wait(status, within_ms)) return std::nullopt;
+    if (!wait(status, until)) return std::nullopt;
     if (status >> 16 != 0) continue;  // an event: a group's stop
     if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
       signal_ = WSTOPSIG(status);

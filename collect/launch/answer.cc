@@ -61,11 +61,11 @@ struct SessionName {
 };
 
 /// What the process was started with. It may have written over that since, so anything may stand there.
-std::optional<SessionName> session_of(pid_t pid) {
+std::optional<SessionName> session_of(const HeldProcess& process) {
   constexpr std::size_t kMostBytes = std::size_t{8} << 20;
   constexpr std::string_view kOptions = "KARST_OPTIONS=";
   constexpr std::string_view kSession = "session=";
-  std::ifstream in("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  std::ifstream in(process.path("environ"), std::ios::binary);
   std::size_t read = 0;
   for (std::string text; read < kMostBytes && std::getline(in, text, '\0'); read += text.size() + 1) {
     if (!text.starts_with(kOptions)) continue;
@@ -154,9 +154,9 @@ void give_answer(Arrival asker, sched::StateRecorder& states, RecordedProcess* p
   asker.answer(trace ? AnswerOutcome::kGiven : AnswerOutcome::kImpossible, trace);
 }
 
-std::optional<Answered> ask_session(const ProcessFacts& process, const ArenaView& arena, std::uint64_t from_ticks,
-                                    std::uint64_t to_ticks) {
-  const auto session = session_of(process.pid);
+std::optional<Answered> ask_session(const HeldProcess& process, uid_t user, const ArenaView& arena,
+                                    std::uint64_t from_ticks, std::uint64_t to_ticks) {
+  const auto session = session_of(process);
   if (!session) return std::nullopt;
   Hello hello{};
   hello.magic = kSessionMagic;
@@ -168,7 +168,7 @@ std::optional<Answered> ask_session(const ProcessFacts& process, const ArenaView
   hello.from_ticks = from_ticks;
   hello.to_ticks = to_ticks;
   hello.secret = session->secret;
-  const Reply reply = ask(*session, process.uid, hello);
+  const Reply reply = ask(*session, user, hello);
   Answered answered;
   answered.states.source.note = reply.why_none != nullptr ? reply.why_none : kWhyNotGiven;
   const auto bytes = reply.trace ? read_sealed(reply.trace) : std::nullopt;

@@ -21,9 +21,9 @@ struct Answered {
   std::vector<reader::Moment> moments;
 };
 
-/// Asks the session that the process was started with, if it is one of `karst run`'s; none: it was not, and nobody was
-/// asked. What comes is as hostile as any trace. Waits for format::kAnswerWithin at most.
-std::optional<Answered> ask_session(const ProcessFacts& process, const ArenaView& arena, std::uint64_t from_ticks,
-                                    std::uint64_t to_ticks);
+/// `user`: the process's. Asks the session that the process was started with, if it is one of `karst run`'s; none: it
+/// was not, and nobody was asked. What comes is as hostile as any trace. Waits for format::kAnswerWithin at most.
+std::optional<Answered> ask_session(const HeldProcess& process, uid_t user, const ArenaView& arena,
+                                    std::uint64_t from_ticks, std::uint64_t to_ticks);
 
 }  // namespace karst::collect

@@ -29,8 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLink = "/memfd:karst-arena (deleted)";
 
-std::string proc(pid_t pid) { return "/proc/" + std::to_string(pid); }
-
 std::string read_all(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
@@ -47,9 +45,9 @@ std::string read_link(const std::string& path) {
 std::string described(const ProcessFacts& p) { return "process " + std::to_string(p.pid) + " (" + p.name + ")"; }
 
 /// The process's own arena behind an open descriptor; none for somebody else's.
-std::optional<Result<ArenaView>> own_arena(int descriptor, pid_t pid) {
+std::optional<Result<ArenaView>> own_arena(int descriptor, const HeldProcess& process) {
   auto view = ArenaView::of_descriptor(descriptor);
-  if (view && view->pid() != own_number(pid)) return std::nullopt;
+  if (view && view->pid() != own_number(process)) return std::nullopt;
   return view;
 }
 
@@ -59,10 +57,10 @@ struct Found {
   bool others = false;  // only arenas that are not its own
 };
 
-Found look_in_descriptors(pid_t pid) {
+Found look_in_descriptors(const HeldProcess& process) {
   Found found;
   std::error_code error;
-  fs::directory_iterator entries(proc(pid) + "/fd", error);
+  fs::directory_iterator entries(process.path("fd"), error);
   if (error) return {std::nullopt, error.value(), false};
   for (; entries != fs::directory_iterator(); entries.increment(error)) {
     if (error) break;
@@ -73,7 +71,7 @@ Found look_in_descriptors(pid_t pid) {
       found.error = errno;
       continue;
     }
-    found.arena = own_arena(fd.get(), pid);
+    found.arena = own_arena(fd.get(), process);
     if (found.arena) return found;
     found.others = true;
   }
@@ -81,19 +79,19 @@ Found look_in_descriptors(pid_t pid) {
 }
 
 /// For a program that closed all descriptors that it did not know.
-Found look_in_mappings(pid_t pid) {
+Found look_in_mappings(const HeldProcess& process) {
   Found found;
-  std::istringstream maps(read_all(proc(pid) + "/maps"));
+  std::istringstream maps(read_all(process.path("maps")));
   std::string before;
   for (std::string line; std::getline(maps, line);) {
     if (line.find(kLink) == std::string::npos) continue;
-    const std::string path = proc(pid) + "/map_files/" + line.substr(0, line.find(' '));
+    const std::string path = process.path("map_files/") + line.substr(0, line.find(' '));
     const Descriptor fd = open_memfd(path, O_RDWR);
     if (!fd) {
       found.error = errno;
       continue;
     }
-    found.arena = own_arena(fd.get(), pid);
+    found.arena = own_arena(fd.get(), process);
     if (found.arena) return found;
     found.others = true;
   }
@@ -109,9 +107,9 @@ struct MappedFile {
 };
 
 /// Those that the process may write to, from their beginning on.
-std::vector<MappedFile> shared_files(pid_t pid) {
+std::vector<MappedFile> shared_files(const HeldProcess& process) {
   std::vector<MappedFile> files;
-  std::istringstream maps(read_all(proc(pid) + "/maps"));
+  std::istringstream maps(read_all(process.path("maps")));
   for (std::string line; std::getline(maps, line);) {
     std::istringstream words(line);
     MappedFile file;
@@ -129,18 +127,18 @@ std::vector<MappedFile> shared_files(pid_t pid) {
 }
 
 /// For a program whose arena lies in a file.
-Found look_in_files(pid_t pid) {
+Found look_in_files(const HeldProcess& process) {
   Found found;
-  for (const MappedFile& file : shared_files(pid)) {
+  for (const MappedFile& file : shared_files(process)) {
     std::error_code error;
     std::vector<std::string> paths;
-    for (fs::directory_iterator at(proc(pid) + "/fd", error), end; !error && at != end; at.increment(error))
+    for (fs::directory_iterator at(process.path("fd"), error), end; !error && at != end; at.increment(error))
       paths.push_back(at->path().string());
-    paths.push_back(proc(pid) + "/map_files/" + file.range);
+    paths.push_back(process.path("map_files/") + file.range);
     for (const std::string& path : paths) {
       const Descriptor fd = open_arena_file(path, file.major, file.minor, file.inode);
       if (!fd) continue;
-      found.arena = own_arena(fd.get(), pid);
+      found.arena = own_arena(fd.get(), process);
       // Other files that are shared are nobody's arena.
       if (found.arena && !*found.arena) found.arena.reset();
       if (found.arena) return found;
@@ -149,20 +147,21 @@ Found look_in_files(pid_t pid) {
   return found;
 }
 
-std::string why_not(const ProcessFacts& p, const Found& descriptors, const Found& mappings) {
+std::string why_not(const HeldProcess& process, const ProcessFacts& p, const Found& descriptors,
+                    const Found& mappings) {
   const std::string who = described(p);
   if (p.state == 'Z') return who + " has ended and only waits for its parent to take note (a zombie)";
   if (geteuid() != 0 && p.uid != geteuid())
     return who + " belongs to user " + user_name(p.uid) + "; only that user and root may look into it";
   if (descriptors.error == EACCES || descriptors.error == EPERM)
     return who + " does not let its own user look into it (PR_SET_DUMPABLE, or it changed its user); root may";
-  if (!process_facts(p.pid)) return who + " has ended";
+  if (!process.is_there()) return who + " has ended";
   if (mappings.error == EPERM || mappings.error == EACCES)
     return who + " has closed the descriptor of its trace memory; only root can still find that";
   if (descriptors.others || mappings.others)
     return who +
            " has only the trace memory of others: it is karst itself, or was forked and has made no traced call yet";
-  if (read_all(proc(p.pid) + "/maps").find("libkarst.so") != std::string::npos)
+  if (read_all(process.path("maps")).find("libkarst.so") != std::string::npos)
     return who +
            " has libkarst loaded and traces nothing: no part of it was built with karst-g++, or tracing was not "
            "possible. 'karst attach' patches the functions of such a program";
@@ -175,9 +174,14 @@ std::string why_not(const ProcessFacts& p, const Found& descriptors, const Found
 }  // namespace
 
 Result<ProcessFacts> process_facts(pid_t pid) {
+  const auto process = HeldProcess::open(pid);
+  return process ? process_facts(*process) : process.error();
+}
+
+Result<ProcessFacts> process_facts(const HeldProcess& process) {
   ProcessFacts facts;
-  facts.pid = pid;
-  std::istringstream status(read_all(proc(pid) + "/status"));
+  facts.pid = process.number();
+  std::istringstream status(read_all(process.path("status")));
   bool any = false;
   for (std::string line; std::getline(status, line);) {
     any = true;
@@ -189,8 +193,8 @@ Result<ProcessFacts> process_facts(pid_t pid) {
     if (line.starts_with("Threads:"))
       facts.threads = static_cast<std::uint32_t>(std::strtoul(line.c_str() + value, nullptr, 10));
   }
-  if (!any) return Error{"there is no process " + std::to_string(pid)};
-  std::string executable = read_link(proc(pid) + "/exe");
+  if (!any) return Error{"there is no process " + std::to_string(facts.pid)};
+  std::string executable = read_link(process.path("exe"));
   constexpr std::string_view kDeleted = " (deleted)";
   if (executable.ends_with(kDeleted)) executable.resize(executable.size() - kDeleted.size());
   facts.name = executable.empty() ? facts.comm : executable.substr(executable.find_last_of('/') + 1);
@@ -199,16 +203,20 @@ Result<ProcessFacts> process_facts(pid_t pid) {
 
 bool has_ended(pid_t pid) {
   const auto facts = process_facts(pid);
-  // A process whose first thread has ended goes on with the others.
-  return !facts || facts->state == 'X' || (facts->state == 'Z' && facts->threads <= 1);
+  return !facts || facts->state == 'X' || facts->state == 'Z';
 }
 
 std::uint32_t own_number(pid_t pid) {
-  std::istringstream status(read_all(proc(pid) + "/status"));
+  const auto process = HeldProcess::open(pid);
+  return process ? own_number(*process) : 0;
+}
+
+std::uint32_t own_number(const HeldProcess& process) {
+  std::istringstream status(read_all(process.path("status")));
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("NSpid:"))
+    if (line.starts_with("NStgid:"))
       return static_cast<std::uint32_t>(std::atol(line.c_str() + line.find_last_of("\t ")));
-  return status.eof() && status.str().empty() ? 0 : static_cast<std::uint32_t>(pid);
+  return status.eof() && status.str().empty() ? 0 : static_cast<std::uint32_t>(process.number());
 }
 
 std::string user_name(uid_t uid) {
@@ -222,23 +230,28 @@ std::string user_name(uid_t uid) {
 symbols::ResolveOptions resolve_options(const Attached& target) {
   symbols::ResolveOptions options;
   const auto& owner = target.arena.owner();
-  options.as = symbols::Credentials::of_process(target.process.pid, owner ? owner->uid : 0, owner ? owner->gid : 0);
+  options.as = symbols::Credentials::of_process(target.held, owner ? owner->uid : 0, owner ? owner->gid : 0);
   return options;
 }
 
 Result<Attached> attach(pid_t pid, bool* is_refused) {
-  auto facts = process_facts(pid);
+  const auto process = HeldProcess::open(pid);
+  return process ? attach(*process, is_refused) : process.error();
+}
+
+Result<Attached> attach(const HeldProcess& process, bool* is_refused) {
+  auto facts = process_facts(process);
   if (!facts) return facts.error();
-  Found descriptors = look_in_descriptors(pid);
+  Found descriptors = look_in_descriptors(process);
   Found mappings;
-  if (!descriptors.arena) mappings = look_in_mappings(pid);
+  if (!descriptors.arena) mappings = look_in_mappings(process);
   Found files;
-  if (!descriptors.arena && !mappings.arena) files = look_in_files(pid);
+  if (!descriptors.arena && !mappings.arena) files = look_in_files(process);
   for (Found* found : {&descriptors, &mappings, &files}) {
     if (!found->arena) continue;
     if (is_refused != nullptr) *is_refused = !*found->arena;
     if (!*found->arena) return Error{described(*facts) + ": " + found->arena->error().message};
-    return Attached{std::move(*facts), std::move(found->arena->value())};
+    return Attached{process, std::move(*facts), std::move(found->arena->value())};
   }
   // Something has the name of an arena and is no memfd of small pages.
   if (descriptors.error == EINVAL || mappings.error == EINVAL) {
@@ -246,7 +259,7 @@ Result<Attached> attach(pid_t pid, bool* is_refused) {
     return Error{described(*facts) +
                  ": what it has in an arena's place is not usual memory (huge pages?); it was not made by libkarst"};
   }
-  return Error{why_not(*facts, descriptors, mappings)};
+  return Error{why_not(process, *facts, descriptors, mappings)};
 }
 
 namespace {
@@ -262,35 +275,35 @@ void keep_named(const ArenaView& arena, const FunctionChoice& choice) {
 
 }  // namespace
 
-Result<Attached> attach_or_load(pid_t pid, const std::string& library, const PlainAttach& plain,
+Result<Attached> attach_or_load(const HeldProcess& process, const std::string& library, const PlainAttach& plain,
                                 PlainPrograms& programs, Brought& brought) {
   brought = {};
-  auto facts = process_facts(pid);
+  auto facts = process_facts(process);
   if (!facts) return facts.error();
   bool is_refused = false;
-  auto found = attach(pid, &is_refused);
+  auto found = attach(process, &is_refused);
   if (found || is_refused || facts->state == 'Z' || (geteuid() != 0 && facts->uid != geteuid())) return found;
   const auto problem = [&](const Error& why) {
-    const auto now = process_facts(pid);  // one that ends meanwhile refuses this and that
+    const auto now = process_facts(process);  // one that ends meanwhile refuses this and that
     return Error{described(*facts) +
                  " cannot be attached to: " + (now && now->state != 'Z' ? why.message : "it has ended meanwhile")};
   };
   if (facts->state == 'T')
     return Error{described(*facts) + " is stopped (SIGSTOP, Ctrl-Z); let it go on first: kill -CONT " +
-                 std::to_string(pid)};
-  if (read_all(proc(pid) + "/maps").find("libkarst.so") == std::string::npos) {
-    if (const Status loaded = load_library(pid, library); !loaded) return problem(loaded.error());
-    found = attach(pid);
+                 std::to_string(process.number())};
+  if (read_all(process.path("maps")).find("libkarst.so") == std::string::npos) {
+    if (const Status loaded = load_library(process, library); !loaded) return problem(loaded.error());
+    found = attach(process);
     if (found) {
       if (const auto writer = ArenaWriter::of(found->arena)) writer->note_late();
-      if (const auto led = write_jumps(pid); !led) return problem(led.error());
+      if (const auto led = write_jumps(process); !led) return problem(led.error());
     }
   }
   if (!found && !plain.choice.option().empty()) {
-    auto patched = patch_process(pid, facts->uid, plain, programs);
+    auto patched = patch_process(process, facts->uid, plain, programs);
     if (!patched) return problem(patched.error());
     brought.patched = *patched;
-    found = attach(pid);
+    found = attach(process);
     FunctionChoice named;
     named.name_libraries(plain.choice.libraries);
     if (found) keep_named(found->arena, named);
@@ -320,9 +333,10 @@ std::vector<ProcessFacts> find_processes() {
   std::vector<ProcessFacts> all;
   for (const pid_t pid : all_numbers()) {
     if (pid == getpid()) continue;
-    auto facts = process_facts(pid);
+    const auto process = HeldProcess::open(pid);
+    auto facts = process ? process_facts(*process) : process.error();
     if (!facts || facts->state == 'Z' || (geteuid() != 0 && facts->uid != geteuid())) continue;
-    if (read_link(proc(pid) + "/exe").empty()) continue;  // a thread of the kernel
+    if (read_link(process->path("exe")).empty()) continue;  // a thread of the kernel
     all.push_back(std::move(*facts));
   }
   return all;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_process.h"
 #include "base/result.h"
 #include "collect/arena/view.h"
 #include "collect/launch/plain_process.h"
@@ -21,7 +22,8 @@ namespace karst::collect {
 struct ProcessFacts {
   pid_t pid = 0;
   uid_t uid = 0;
-  char state = '?';  ///< as in /proc/PID/stat: T stopped, t traced by a debugger, Z a zombie
+  /// As in /proc/PID/stat: T stopped, t traced by a debugger, Z a zombie; of another thread if the first one has ended.
+  char state = '?';
   std::string name;  ///< of its executable's file; else comm
   std::string comm;  ///< as the kernel knows it
   std::uint32_t threads = 0;
@@ -29,14 +31,17 @@ struct ProcessFacts {
 
 /// Error: there is no such process.
 Result<ProcessFacts> process_facts(pid_t pid);
+Result<ProcessFacts> process_facts(const HeldProcess& process);
 /// There is no such process any more, but for its parent's waiting for it.
 bool has_ended(pid_t pid);
 /// The number by which the process knows itself; another one in a container. 0: it is gone.
 std::uint32_t own_number(pid_t pid);
+std::uint32_t own_number(const HeldProcess& process);
 /// "nobody", or the number.
 std::string user_name(uid_t uid);
 
 struct Attached {
+  HeldProcess held;
   ProcessFacts process;
   ArenaView arena;
 };
@@ -46,6 +51,7 @@ symbols::ResolveOptions resolve_options(const Attached& target);
 
 /// Opens the arena of a process. Error: why that cannot be, in words for the user; `is_refused`, if not null, becomes
 /// true when it has one that cannot be read safely.
+Result<Attached> attach(const HeldProcess& process, bool* is_refused = nullptr);
 Result<Attached> attach(pid_t pid, bool* is_refused = nullptr);
 
 /// What attach_or_load() has done.
@@ -57,7 +63,7 @@ struct Brought {
 /// As attach(). A process without libkarst gets it from the file `library` first (collect/inject/load.h). Then what it
 /// was built with karst-gcc or karst-g++ from is traced from here on, in all its threads; of a program without sleds
 /// what `plain` chooses, if it chooses something.
-Result<Attached> attach_or_load(pid_t pid, const std::string& library, const PlainAttach& plain,
+Result<Attached> attach_or_load(const HeldProcess& process, const std::string& library, const PlainAttach& plain,
                                 PlainPrograms& programs, Brought& brought);
 
 /// All programs that run as the caller's user, or any for root, traced or not, in order of pid; not this one.

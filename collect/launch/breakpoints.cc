@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,7 +21,6 @@
 
 #include "arch/page.h"
 #include "base/clock.h"
-#include "collect/inject/threads.h"
 
 namespace karst::collect {
 namespace {
@@ -143,7 +141,7 @@ Status Breakpoints::open_rings() {
   return Unit{};
 }
 
-Status Breakpoints::open_on(pid_t pid, pid_t tid, std::uint64_t address, std::uint32_t place) {
+Status Breakpoints::open_on(const HeldProcess& process, pid_t tid, std::uint64_t address, std::uint32_t place) {
   const perf_event_attr a = attributes_for(address);
   for (const Ring& ring : rings_) {
     const int fd = open_event(a, tid, ring.cpu);
@@ -152,12 +150,14 @@ Status Breakpoints::open_on(pid_t pid, pid_t tid, std::uint64_t address, std::ui
     std::uint64_t id = 0;
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) != 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.descriptor.get()) != 0)
       return explain(errno);
-    events_.push_back({id, pid, place, std::move(descriptor)});
+    // The number may have become another process's thread.
+    if (!process.has_thread(tid)) return explain(ESRCH);
+    events_.push_back({id, process.number(), place, std::move(descriptor)});
   }
   return Unit{};
 }
 
-Status Breakpoints::add(pid_t pid, std::uint64_t address, std::uint32_t place) {
+Status Breakpoints::add(const HeldProcess& process, std::uint64_t address, std::uint32_t place) {
   if (rings_.empty())
     if (const Status opened = open_rings(); !opened) return opened;
   std::set<pid_t> done;
@@ -166,11 +166,11 @@ Status Breakpoints::add(pid_t pid, std::uint64_t address, std::uint32_t place) {
   // round.
   for (bool more = true; more;) {
     more = false;
-    for (const pid_t tid : threads_of(pid)) {
+    for (const pid_t tid : process.threads()) {
       if (!done.insert(tid).second) continue;
       more = true;
-      const Status opened = open_on(pid, tid, address, place);
-      if (!opened && kill(tid, 0) == 0) {
+      const Status opened = open_on(process, tid, address, place);
+      if (const char state = process.state(tid); !opened && state != '?' && state != 'Z' && state != 'X') {
         events_.erase(events_.begin() + static_cast<std::ptrdiff_t>(before), events_.end());
         return opened;
       }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/held_process.h"
 #include "base/result.h"
 #include "collect/launch/session.h"
 #include "reader/model.h"
@@ -36,7 +37,7 @@ class Breakpoints {
   Breakpoints& operator=(const Breakpoints&) = delete;
 
   /// Error: not allowed (with what would allow it), no breakpoint left (the processor has four), the process is gone.
-  Status add(pid_t pid, std::uint64_t address, std::uint32_t place);
+  Status add(const HeldProcess& process, std::uint64_t address, std::uint32_t place);
   /// All that were added for this place.
   void remove(std::uint32_t place);
   /// All that were added in this process; its children lose what they inherited.
@@ -59,7 +60,7 @@ class Breakpoints {
     void* pages = nullptr;
   };
   Status open_rings();
-  Status open_on(pid_t pid, pid_t tid, std::uint64_t address, std::uint32_t place);
+  Status open_on(const HeldProcess& process, pid_t tid, std::uint64_t address, std::uint32_t place);
   void read_ring(const Ring& ring, std::vector<BreakpointHit>& hits);
 
   std::vector<Ring> rings_;

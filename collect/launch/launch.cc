@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,7 +117,8 @@ class Launcher {
     Descriptor failure_out(failure[1]);
     // The program waits until the recording of its states has begun.
     int go[2];
-    if (pipe2(go, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0)
+      return Error{std::string("cannot make a socket: ") + std::strerror(errno)};
     Descriptor go_in(go[0]);
     Descriptor go_out(go[1]);
     result_.pairs.push_back(read_clock_pair());
@@ -172,7 +174,7 @@ class Launcher {
     }
     result_.times.started = RunTimes::Clock::now();
     const pid_t own = getpid();
-    static_cast<void>(!write(go_out.get(), &own, sizeof own));
+    static_cast<void>(!send(go_out.get(), &own, sizeof own, MSG_NOSIGNAL));  // Ctrl-C may have ended it
     Failure failed;
     if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
       if (options_.takes_place) {

@@ -48,11 +48,12 @@ class Answering {
 };
 
 /// Has the process call `function` of libkarst's, which asks for tables. `options`: for it, as in KARST_OPTIONS.
-Status fetch(pid_t pid, const std::string& function, const std::string& options, PlainPrograms& programs) {
+Status fetch(const HeldProcess& process, const std::string& function, const std::string& options,
+             PlainPrograms& programs) {
   auto session = Session::listen();
   if (!session) return session.error();
   const Answering answering(*session, programs);
-  Status fetched = call_runtime(pid, function, session->option() + (options.empty() ? "" : "," + options));
+  Status fetched = call_runtime(process, function, session->option() + (options.empty() ? "" : "," + options));
   // Who got no answer says the same as who got none that is of use.
   if (!fetched && !answering.heard() && fetched.error().message == "none of its functions can be patched")
     return Error{"it cannot ask karst for the places (has it a network namespace of its own?)"};
@@ -67,32 +68,36 @@ std::string stack_switcher(const PlainPrograms& programs) {
   return {};
 }
 
-Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs) {
-  programs.prepare(pid, user);
+Result<PatchedCode> patch_process(const HeldProcess& process, uid_t user, const PlainAttach& how,
+                                  PlainPrograms& programs) {
+  programs.prepare(process, user);
   std::string options = how.choice.option() + (how.options.empty() ? "" : "," + how.options);
   if (how.stacks.value_or(!stack_switcher(programs).empty())) options += ",stacks=1";
-  if (const Status fetched = fetch(pid, "karst_attach_fetch", options, programs); !fetched) return fetched.error();
-  auto patched = write_jumps(pid);
+  if (const Status fetched = fetch(process, "karst_attach_fetch", options, programs); !fetched) return fetched.error();
+  auto patched = write_jumps(process);
   if (!patched) return patched.error();
-  if (const Status entered = call_runtime(pid, "karst_attach_enter", ""); !entered) return entered.error();
+  if (patched->functions == 0 && patched->left != 0)
+    return Error{"none of its " + std::to_string(patched->left) +
+                 " functions could be patched: threads stand in all of them, or its code is not as in its file"};
+  if (const Status entered = call_runtime(process, "karst_attach_enter", ""); !entered) return entered.error();
   return patched;
 }
 
-Status bring_detours(pid_t pid, uid_t user, const std::vector<std::string>& functions) {
-  const auto there = detours_of(pid);
+Status bring_detours(const HeldProcess& process, uid_t user, const std::vector<std::string>& functions) {
+  const auto there = detours_of(process);
   if (!there) return there.error();
   if (there->any) return Unit{};
   PlainChoice choice;
   choice.detours = functions;
   PlainPrograms programs(std::move(choice));
-  programs.prepare(pid, user);
+  programs.prepare(process, user);
   if (programs.modules().empty()) return Unit{};
   const PlainPrograms::Module& program = programs.modules().front();
   if (!program.problem.empty()) return Error{program.problem};
   for (const patch::DetourOutcome& detour : program.detours)
     if (detour.left_out != patch::LeftOut::kNot)
       return Error{detour.name + ": " + std::string(patch::describe(detour.left_out))};
-  return program.detours.empty() ? Status(Unit{}) : fetch(pid, "karst_attach_detours", "", programs);
+  return program.detours.empty() ? Status(Unit{}) : fetch(process, "karst_attach_detours", "", programs);
 }
 
 }  // namespace karst::collect

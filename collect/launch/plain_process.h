@@ -25,11 +25,12 @@ std::string stack_switcher(const PlainPrograms& programs);
 /// libkarst is in the process, which is traced from here on, in all its threads. `user`: the process's. What was
 /// patched of which module stands in `programs`. Errors are phrases behind the process's name; it then runs on as
 /// before.
-Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs);
+Result<PatchedCode> patch_process(const HeldProcess& process, uid_t user, const PlainAttach& how,
+                                  PlainPrograms& programs);
 
 /// A traced process gets stubs of detours for those of the functions that its program has in itself
 /// (format/patch_table.h), unless it has some. Their jumps are not written. Nothing is done if there are no such
 /// functions. Error: which of them can have none and why, or why none can; the process runs on as before.
-Status bring_detours(pid_t pid, uid_t user, const std::vector<std::string>& functions);
+Status bring_detours(const HeldProcess& process, uid_t user, const std::vector<std::string>& functions);
 
 }  // namespace karst::collect

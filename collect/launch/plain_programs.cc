@@ -63,19 +63,18 @@ void PlainPrograms::answer(Arrival asker) {
   asker.answer(AnswerOutcome::kGiven, *table);
 }
 
-void PlainPrograms::prepare(pid_t pid, uid_t uid) {
-  const std::string process = "/proc/" + std::to_string(pid);
+void PlainPrograms::prepare(const HeldProcess& process, uid_t uid) {
   const auto look = [&](const std::string& path, const std::string& opened, bool is_program) {
     const Parts parts{is_wanted(path, is_program), is_program && !choice_.detours.empty()};
     if (parts.functions || parts.detours || !choice_.probes.empty())
       table_of(open_regular_file(opened).get(), path, parts, uid);
   };
   std::error_code error;
-  const std::string program = std::filesystem::read_symlink(process + "/exe", error);
-  look(program, process + "/exe", true);
-  for (const Mapping& m : mappings_of(pid))
+  const std::string program = std::filesystem::read_symlink(process.path("exe"), error);
+  look(program, process.path("exe"), true);
+  for (const Mapping& m : mappings_of(process))
     if (m.rights.starts_with("r-x") && m.path.starts_with('/') && m.path != program)
-      look(m.path, process + "/root" + m.path, false);
+      look(m.path, process.path("root" + m.path), false);
 }
 
 Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, Parts parts, uid_t uid) {

@@ -38,7 +38,7 @@ class PlainPrograms {
   /// Answers a process that asks for the table of a module (HelloKind::kPatches).
   void answer(Arrival asker);
   /// Finds the tables of what the process has loaded, so that it is not kept waiting when it asks. `uid`: its user.
-  void prepare(pid_t pid, uid_t uid);
+  void prepare(const HeldProcess& process, uid_t uid);
 
   /// What was patched of each module, and why the rest was not.
   struct Module {

@@ -300,14 +300,13 @@ std::optional<Program> find_program(const std::vector<std::string>& command) {
   }
 }
 
-std::string program_of_process(pid_t pid) {
-  const std::string process = "/proc/" + std::to_string(pid);
+std::string program_of_process(const HeldProcess& process) {
   std::error_code error;
-  std::string path = std::filesystem::read_symlink(process + "/exe", error).string();
-  const ElfFile file(process + "/exe");
+  std::string path = std::filesystem::read_symlink(process.path("exe"), error).string();
+  const ElfFile file(process.path("exe"));
   if (error || !file.is_elf() || !is_static(file) || loader_of(file) != Loader::kGlibc) return path;
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // of a command line, which is the process's to write
-  std::ifstream in(process + "/cmdline", std::ios::binary);
+  std::ifstream in(process.path("cmdline"), std::ios::binary);
   std::vector<std::string> command;
   std::size_t bytes = 0;
   for (std::string word; bytes < kMostBytes && std::getline(in, word, '\0'); bytes += word.size() + 1)
@@ -316,7 +315,7 @@ std::string program_of_process(pid_t pid) {
   if (loaded.empty()) return path;
   const auto whole = std::filesystem::path(loaded).is_absolute()
                          ? std::filesystem::path(loaded)
-                         : std::filesystem::read_symlink(process + "/cwd", error) / loaded;
+                         : std::filesystem::read_symlink(process.path("cwd"), error) / loaded;
   return error ? path : std::filesystem::weakly_canonical(whole, error).string();
 }
 

@@ -1,12 +1,11 @@
 // The program that `karst run` is asked to run: found as execvp finds it, and looked at before it is started.
 #pragma once
-#include <sys/types.h>
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/held_process.h"
 #include "base/result.h"
 #include "collect/launch/dead_sleds.h"
 #include "symbols/credentials.h"
@@ -41,7 +40,7 @@ std::optional<Program> find_program(const std::vector<std::string>& command);
 
 /// The file of the program that a process runs, as the kernel has it; if that is a dynamic linker, of what it was told
 /// to load. Empty: it cannot be told.
-std::string program_of_process(pid_t pid);
+std::string program_of_process(const HeldProcess& process);
 
 /// Why this program cannot be traced at all, with what to do: static, setuid or with file capabilities, of another
 /// architecture. Nothing if it can; whether it has sleds is another question, as its libraries or its children may.

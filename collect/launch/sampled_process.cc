@@ -63,19 +63,18 @@ reader::Process started_process(pid_t pid, const std::string& path, const std::v
   return process;
 }
 
-reader::Process running_process(pid_t pid) {
+reader::Process running_process(const HeldProcess& held) {
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // of a command line, which is the process's to write
-  const std::string directory = "/proc/" + std::to_string(pid);
-  std::ifstream in(directory + "/cmdline", std::ios::binary);
+  std::ifstream in(held.path("cmdline"), std::ios::binary);
   std::string text(kMostBytes, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   std::vector<std::string> command;
   for (std::size_t at = 0; at < text.size(); at += command.back().size() + 1)
     command.push_back(text.substr(at, text.find('\0', at) - at));
-  const std::string path = program_of_process(pid);
-  const auto facts = process_facts(pid);
-  reader::Process process = started_process(pid, path, command);
+  const std::string path = program_of_process(held);
+  const auto facts = process_facts(held);
+  reader::Process process = started_process(held.number(), path, command);
   if (facts) process.name = facts->name;
   return process;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/held_process.h"
 #include "collect/record/recording.h"
 #include "reader/samples.h"
 #include "reader/states.h"
@@ -17,7 +18,7 @@ namespace karst::collect {
 /// A program that is started with `command`.
 reader::Process started_process(pid_t pid, const std::string& path, const std::vector<std::string>& command);
 /// A process that runs, as /proc tells of it.
-reader::Process running_process(pid_t pid);
+reader::Process running_process(const HeldProcess& process);
 
 /// Its threads are those that were sampled. It began, or was attached to, at `start`. Names of threads are by `states`.
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,

@@ -1,7 +1,7 @@
 #include "collect/launch/standby.h"
 
-#include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,11 +24,14 @@ bool wait_for_word(int fd) {
   return n == 0;
 }
 
+/// It may have had its word, and be gone, when a second signal interrupts what a first one does.
+void give_word(int fd) { static_cast<void>(!::send(fd, "", 1, MSG_NOSIGNAL)); }
+
 }  // namespace
 
 Standby::Standby(const std::function<void()>& instead) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   process_ = ::fork();
   if (process_ == 0) {
     ::close(ends[1]);
@@ -55,14 +58,14 @@ Standby::Standby(const std::function<void()>& instead) {
 void Standby::dismiss() {
   if (word_ < 0) return;
   g_word = -1;
-  static_cast<void>(!::write(word_, "", 1));
+  give_word(word_);
   ::close(std::exchange(word_, -1));
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 void Standby::dismiss_now() {
-  if (const int word = g_word; word >= 0) static_cast<void>(!::write(word, "", 1));
+  if (const int word = g_word; word >= 0) give_word(word);
 }
 
 }  // namespace karst::collect

@@ -2,13 +2,9 @@
 
 #include <fcntl.h>
 #include <gelf.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "arch/page.h"
@@ -89,32 +85,19 @@ void keep_hit(TriggerHit taken, std::uint64_t last, RecordedProcess& process) {
   process.moments.push_back(std::move(moment));
 }
 
-struct Triggers::Mapping {
-  std::string path;
-  std::uint64_t begin = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t inode = 0;
-};
+namespace {
 
 /// Executable mappings of files.
-std::vector<Triggers::Mapping> Triggers::mappings_of(pid_t pid) {
-  std::vector<Mapping> found;
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream text(line);
-    Mapping m;
-    std::uint64_t end = 0;
-    char dash = 0;
-    std::string rights;
-    std::string device;
-    if (!(text >> std::hex >> m.begin >> dash >> end >> rights >> m.offset >> device >> std::dec >> m.inode)) continue;
-    std::getline(text >> std::ws, m.path);
-    if (m.inode != 0 && rights.size() == 4 && rights[2] == 'x' && m.path.starts_with('/') &&
-        !m.path.ends_with(" (deleted)"))
-      found.push_back(std::move(m));
-  }
+std::vector<Mapping> code_of(const HeldProcess& process) {
+  std::vector<Mapping> found = mappings_of(process);
+  std::erase_if(found, [](const Mapping& m) {
+    return m.inode == 0 || m.rights.size() != 4 || m.rights[2] != 'x' || !m.path.starts_with('/') ||
+           m.path.ends_with(" (deleted)");
+  });
   return found;
 }
+
+}  // namespace
 
 Triggers::Triggers(std::vector<symbols::PlaceName> places, bool several, symbols::ResolveOptions resolve)
     : several_(several), resolve_(std::move(resolve)) {
@@ -140,7 +123,7 @@ const symbols::FoundPlaces* Triggers::find(std::uint32_t place, const Mapping& m
   return at->second ? &*at->second : nullptr;
 }
 
-Status Triggers::arm_in(pid_t pid, Image& image, const Mapping& mapping, const std::string& key) {
+Status Triggers::arm_in(Image& image, const Mapping& mapping, const std::string& key) {
   const auto bias = bias_of(mapping.path, mapping.begin, mapping.offset);
   if (!bias) return Unit{};
   modules_.insert(mapping.path);
@@ -161,8 +144,8 @@ Status Triggers::arm_in(pid_t pid, Image& image, const Mapping& mapping, const s
                    mapping.path + "; give one with its parameters, or --multi for all of them:" + list_of(names)};
     }
     for (const symbols::CodePlace& p : found->places) {
-      if (const Status added = breakpoints_->add(pid, p.address + *bias, i); !added) {
-        if (kill(pid, 0) != 0) return Unit{};  // it has ended meanwhile
+      if (const Status added = breakpoints_->add(*image.process, p.address + *bias, i); !added) {
+        if (!image.process->is_there()) return Unit{};  // it has ended meanwhile
         return Error{"no trigger can be set at '" + place.name.text + "': " + added.error().message};
       }
       image.armed.emplace(p.address + *bias, Armed{i, p.name, key, read_clock_pair().ticks});
@@ -172,27 +155,37 @@ Status Triggers::arm_in(pid_t pid, Image& image, const Mapping& mapping, const s
   return Unit{};
 }
 
-Status Triggers::look(pid_t pid, Image& image) {
-  const std::vector<Mapping> mappings = mappings_of(pid);
+Status Triggers::look(Image& image) {
+  const std::vector<Mapping> mappings = code_of(*image.process);
   image.goes_on = !mappings.empty();
   for (const Mapping& mapping : mappings) {
     const std::string key = mapping.path + '@' + std::to_string(mapping.begin);
     if (!image.searched.insert(key).second) continue;
-    if (const Status armed = arm_in(pid, image, mapping, key); !armed) return armed;
+    if (const Status armed = arm_in(image, mapping, key); !armed) return armed;
   }
   return Unit{};
 }
 
 Status Triggers::arm(pid_t pid) {
+  if (const auto known = images_.find(pid); known != images_.end() && known->second.process) {
+    if (known->second.process->is_there()) return arm(HeldProcess(*known->second.process));
+    replaced(pid);  // by another process of this number
+  }
+  const auto process = HeldProcess::open(pid);
+  return process ? arm(*process) : Status(Unit{});  // it has ended meanwhile
+}
+
+Status Triggers::arm(const HeldProcess& process) {
   if (!breakpoints_) breakpoints_.emplace();
-  if (!images_.contains(pid)) forget_ended();
-  Image& image = images_[pid];
+  if (!images_.contains(process.number())) forget_ended();
+  Image& image = images_[process.number()];
+  image.process = process;
   if (image.number == 0) image.number = ++count_;
   if (image.executable.empty()) {
-    image.executable = program_of_process(pid);
+    image.executable = program_of_process(process);
     if (first_executable_.empty()) first_executable_ = image.executable;
   }
-  if (const Status armed = look(pid, image); !armed) return armed;
+  if (const Status armed = look(image); !armed) return armed;
   // A function that is nowhere as such, but inside of others, will not come by waiting for libraries.
   for (const auto& [i, into] : image.inlined_into) {
     if (places_[i].found || into.empty()) continue;
@@ -211,7 +204,9 @@ Status Triggers::arm_again() {
     bool lacks = false;
     for (std::uint32_t i = 0; i < places_.size(); ++i) lacks = lacks || (!places_[i].done() && !image.has(i));
     if (!lacks) continue;
-    if (const Status armed = arm(pid); !armed) return armed;
+    image.goes_on = image.process && image.process->is_there();
+    if (!image.goes_on) continue;
+    if (const Status armed = arm(HeldProcess(*image.process)); !armed) return armed;
   }
   return Unit{};
 }
@@ -220,6 +215,7 @@ Status Triggers::forked(pid_t child, pid_t parent, std::uint64_t ticks) {
   const auto from = images_.find(parent);
   if (from == images_.end()) return arm(child);
   Image image = from->second;
+  image.process.reset();
   image.goes_on = true;
   image.number = 0;
   for (auto at = image.armed.begin(); at != image.armed.end();) {
@@ -245,7 +241,7 @@ void Triggers::forget_ended() {
   if (images_.size() <= kMostEnded) return;
   std::map<std::uint64_t, pid_t> ended;
   for (const auto& [pid, image] : images_)
-    if (kill(pid, 0) != 0 && errno == ESRCH) ended.emplace(image.number, pid);
+    if (!image.process || !image.process->is_there()) ended.emplace(image.number, pid);
   for (auto at = ended.begin(); ended.size() > kMostEnded; at = ended.erase(at)) replaced(at->second);
 }
 

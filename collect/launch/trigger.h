@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/held_process.h"
 #include "base/result.h"
+#include "collect/inject/memory.h"
 #include "collect/launch/breakpoints.h"
 #include "collect/record/recording.h"
 #include "reader/model.h"
@@ -46,6 +48,7 @@ class Triggers {
   /// Arms what is found in the process by now and was not armed in it.
   /// Error: a place cannot be had, for good: the message says why and what to do.
   Status arm(pid_t pid);
+  Status arm(const HeldProcess& process);
   /// The same in all processes in which some place was not found yet: libraries may have come.
   Status arm_again();
   /// `child` has been forked by a process that was armed, at `ticks` (0: not known). It has the breakpoints that its
@@ -77,6 +80,7 @@ class Triggers {
     std::uint64_t ticks = 0;  ///< when it was in force
   };
   struct Image {
+    std::optional<HeldProcess> process;
     std::string executable;
     std::set<std::string> searched;                               ///< modules, with where they are mapped
     std::map<std::uint64_t, Armed> armed;                         ///< by run-time address
@@ -85,10 +89,8 @@ class Triggers {
     std::uint64_t number = 0;  ///< of the process, in order of arrival
     bool has(std::uint32_t place) const;
   };
-  struct Mapping;
-  static std::vector<Mapping> mappings_of(pid_t pid);
-  Status arm_in(pid_t pid, Image& image, const Mapping& mapping, const std::string& key);
-  Status look(pid_t pid, Image& image);
+  Status arm_in(Image& image, const Mapping& mapping, const std::string& key);
+  Status look(Image& image);
   void forget_ended();
   const symbols::FoundPlaces* find(std::uint32_t place, const Mapping& mapping, bool executable);
 

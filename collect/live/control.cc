@@ -39,7 +39,7 @@ bool is_alive(std::uint32_t pid) {
 
 /// Empty when it may answer yet.
 std::string why_silent(const Attached& target) {
-  const auto now = process_facts(target.process.pid);
+  const auto now = process_facts(target.held);
   if (!now || now->state == 'Z' || now->state == 'X') return described(target) + " has ended";
   if (now->state == 'T' || now->state == 't')
     return described(target) +

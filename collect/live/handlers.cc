@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstddef>
 #include <string>
+#include <utility>
 
-#include "collect/inject/memory.h"
 #include "format/handlers.h"
 
 namespace karst::collect {
@@ -31,16 +31,16 @@ std::string place_of(std::uint64_t address, const std::vector<Mapping>& mappings
 
 }  // namespace
 
-Result<std::vector<Handled>> handled_functions(const Attached& target) {
-  const auto memory = ForeignMemory::open(target.process.pid);
+Result<HandledFunctions> handled_functions(const Attached& target) {
+  auto memory = ForeignMemory::open(target.held);
   if (!memory) return error_of(target, memory.error());
-  const std::vector<Mapping> mappings = mappings_of(target.process.pid);
+  const std::vector<Mapping> mappings = mappings_of(target.held);
   const std::uint64_t at = find_in_runtime(*memory, mappings, "karst_handled");
   if (at == 0) return error_of(target, {"it has no libkarst.so with handlers"});
   const auto table = memory->get<HandledTable>(at);
   std::vector<Handled> handled;
   if (!table) return error_of(target, {"its memory cannot be read"});
-  if (table->version != kHandledVersion || table->functions == 0) return handled;
+  if (table->version != kHandledVersion || table->functions == 0) return HandledFunctions{std::move(*memory), {}};
   std::vector<HandledFunction> functions(std::min(table->count, kMostHandled));
   if (!memory->read(table->functions, functions.data(), functions.size() * sizeof functions[0]))
     return error_of(target, {"its memory cannot be read"});
@@ -54,14 +54,12 @@ Result<std::vector<Handled>> handled_functions(const Attached& target) {
     handled.push_back(
         {table->functions + i * sizeof f + offsetof(HandledFunction, level), std::move(name), f.calls, f.level});
   }
-  return handled;
+  return HandledFunctions{std::move(*memory), std::move(handled)};
 }
 
-Status set_level(const Attached& target, const std::vector<Handled>& functions, std::int32_t level) {
-  const auto memory = ForeignMemory::open(target.process.pid);
-  if (!memory) return error_of(target, memory.error());
-  for (const Handled& function : functions)
-    if (!memory->write(function.place, &level, sizeof level))
+Status set_level(const Attached& target, const HandledFunctions& functions, std::int32_t level) {
+  for (const Handled& function : functions.all)
+    if (!functions.memory.write(function.place, &level, sizeof level))
       return error_of(target, {"its memory cannot be written to"});
   return Unit{};
 }

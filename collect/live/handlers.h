@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/inject/memory.h"
 #include "collect/launch/attach.h"
 
 namespace karst::collect {
@@ -17,9 +18,15 @@ struct Handled {
   std::int32_t level = 0;
 };
 
-/// In the order that they were asked for. Error: the process cannot be looked into, or has no libkarst.so.
-Result<std::vector<Handled>> handled_functions(const Attached& target);
-/// Error: the process's memory cannot be written to.
-Status set_level(const Attached& target, const std::vector<Handled>& functions, std::int32_t level);
+/// In the order that they were asked for; their places mean something in this memory alone.
+struct HandledFunctions {
+  ForeignMemory memory;
+  std::vector<Handled> all;
+};
+
+/// Error: the process cannot be looked into, or has no libkarst.so.
+Result<HandledFunctions> handled_functions(const Attached& target);
+/// Error: the process's memory cannot be written to, or is not its memory any more.
+Status set_level(const Attached& target, const HandledFunctions& functions, std::int32_t level);
 
 }  // namespace karst::collect

@@ -118,14 +118,14 @@ Error about(const Attached& target, const Error& error) {
 }  // namespace
 
 Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std::chrono::milliseconds limit) {
-  const auto memory = ForeignMemory::open(target.process.pid);
+  const auto memory = ForeignMemory::open(target.held);
   if (!memory) return about(target, memory.error());
   auto requester = Requester::take(target);
   if (!requester) return requester.error();
   // It makes tables for that.
   __atomic_store_n(&requester->writer().control().values_wanted, 1U, __ATOMIC_RELEASE);
   if (const Status asked = requester->apply(limit); !asked) return asked.error();
-  const std::vector<Mapping> mappings = mappings_of(target.process.pid);
+  const std::vector<Mapping> mappings = mappings_of(target.held);
   auto tables = Tables::of(*memory, mappings);
   if (!tables) return about(target, tables.error());
 
@@ -179,11 +179,11 @@ Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std
 
 Result<std::size_t> end_noting(Attached& target, const std::vector<std::uint64_t>& functions,
                                std::chrono::milliseconds limit) {
-  const auto memory = ForeignMemory::open(target.process.pid);
+  const auto memory = ForeignMemory::open(target.held);
   if (!memory) return about(target, memory.error());
   auto requester = Requester::take(target);
   if (!requester) return requester.error();
-  auto tables = Tables::of(*memory, mappings_of(target.process.pid));
+  auto tables = Tables::of(*memory, mappings_of(target.held));
   if (!tables) return std::size_t{0};  // none was ever noted
   const std::vector<std::uint64_t> those = functions.empty() ? tables->functions() : functions;
   std::size_t ended = 0;

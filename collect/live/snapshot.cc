@@ -54,8 +54,8 @@ Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, con
   SnapshotResult result;
   if (options.from != 0 && whole > options.from)
     result.missing_ns = clock.to_ns(std::min(whole, options.to) - options.from);
-  auto answered =
-      ask_session(target.process, *history.arena(), options.from != 0 ? options.from : start.ticks, options.to);
+  auto answered = ask_session(target.held, target.process.uid, *history.arena(),
+                              options.from != 0 ? options.from : start.ticks, options.to);
   if (answered) options.states = &answered->states;
   std::vector<RecordedProcess> processes;
   processes.push_back({.history = std::move(history),

@@ -32,7 +32,7 @@ class Library {
   static Result<std::optional<Library>> find(const Attached& target, const ForeignMemory& memory,
                                              const SystemWish& wish) {
     const std::string file = file_of(wish);
-    for (const Mapping& m : mappings_of(target.process.pid)) {
+    for (const Mapping& m : mappings_of(target.held)) {
       if (m.offset != 0 || !m.file_name().starts_with(file)) continue;
       const auto module = ForeignModule::of(memory, m.begin);
       Library library(memory);
@@ -126,14 +126,13 @@ std::vector<std::uint32_t> ids_at(const ArenaView& arena, std::vector<std::uint6
 /// functions ends before their code is changed.
 Status begin_detours(Requester& requester, const Attached& target, const SystemWish& wish,
                      std::chrono::milliseconds limit) {
-  const pid_t pid = target.process.pid;
-  if (Status brought = bring_detours(pid, target.process.uid, wish.functions); !brought) return brought;
-  const auto detours = detours_of(pid);
+  if (Status brought = bring_detours(target.held, target.process.uid, wish.functions); !brought) return brought;
+  const auto detours = detours_of(target.held);
   if (!detours) return detours.error();
   if (!detours->any || detours->stand) return Unit{};
   const std::vector<std::uint32_t> off = requester.choose(ids_at(target.arena, detours->functions), false);
   if (Status done = requester.apply(limit); !done) return done;
-  Status written = write_detours(pid);
+  Status written = write_detours(target.held);
   if (written) return written;
   requester.choose(off, true);
   if (Status done = requester.apply(limit); !done) return done;
@@ -147,9 +146,8 @@ Error about(const Attached& target, const std::string& name, const Error& error)
 }  // namespace
 
 Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::chrono::milliseconds limit) {
-  const pid_t pid = target.process.pid;
   const auto failed = [&](const Error& error) { return about(target, wish.name, error); };
-  const auto memory = ForeignMemory::open(pid);
+  const auto memory = ForeignMemory::open(target.held);
   if (!memory) return failed(memory.error());
   auto requester = Requester::take(target);
   if (!requester) return requester.error();
@@ -166,17 +164,18 @@ Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::
   if (!library) return failed(library.error());
   if (!*library) {
     is_fresh = true;
-    if (const Status loaded = load_library(pid, wish.library); !loaded) return failed(loaded.error());
+    if (const Status loaded = load_library(target.held, wish.library); !loaded) return failed(loaded.error());
     library = Library::find(target, *memory, wish);
     if (!library) return failed(library.error());
     if (!*library) return failed({"its dynamic linker has loaded another file in the place of " + wish.library});
   } else {
     const bool is_late = (*library)->now().came_late != 0;
-    const auto modules = is_late ? modules_now(*memory, mappings_of(pid)) : std::nullopt;
-    const auto detours = wish.functions.empty() ? Result<Detours>(Detours{}) : detours_of(pid);
+    const auto modules = is_late ? modules_now(*memory, mappings_of(target.held)) : std::nullopt;
+    const auto detours = wish.functions.empty() ? Result<Detours>(Detours{}) : detours_of(target.held);
     const bool is_closed = detours && detours->any && detours->stand && !detours->are_open;
     if (is_closed || (modules && *modules != (*library)->now().modules))
-      if (const Status again = call_library(pid, file_of(wish), "karst_interpose_again", "karst_interpose_problem");
+      if (const Status again =
+              call_library(target.held, file_of(wish), "karst_interpose_again", "karst_interpose_problem");
           !again)
         begun.problem = again.error().message;
     if (!(*library)->read()) return failed({"its memory cannot be read"});
@@ -196,7 +195,7 @@ Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::
 }
 
 Status give_back_functions(Attached& target, std::chrono::milliseconds limit) {
-  const auto detours = detours_of(target.process.pid);
+  const auto detours = detours_of(target.held);
   if (!detours) return detours.error();
   if (!detours->any) return Unit{};
   auto requester = Requester::take(target);
@@ -208,7 +207,7 @@ Status give_back_functions(Attached& target, std::chrono::milliseconds limit) {
 Result<std::vector<std::string>> end_systems(Attached& target, const std::vector<SystemWish>& those,
                                              std::chrono::milliseconds limit) {
   std::vector<std::string> ended;
-  const auto memory = ForeignMemory::open(target.process.pid);
+  const auto memory = ForeignMemory::open(target.held);
   for (const SystemWish& wish : those) {
     if (!memory) return about(target, wish.name, memory.error());
     const auto library = Library::find(target, *memory, wish);

@@ -2,14 +2,15 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+
+#include "collect/inject/memory.h"
 
 namespace karst::collect {
 namespace {
@@ -35,41 +36,36 @@ void read_syscall(const std::string& text, LiveThread& thread) {
 }
 
 /// glibc's pthread_mutex_t: the word that is waited for (2: held, and others wait), a count, the holder's tid.
-pid_t holder_of(pid_t pid, const LiveThread& thread, const std::vector<LiveThread>& all) {
+pid_t holder_of(const Result<ForeignMemory>& memory, const LiveThread& thread, const std::vector<LiveThread>& all) {
   if (thread.syscall != SYS_futex) return 0;
   const auto operation = static_cast<int>(thread.arguments[1]) & FUTEX_CMD_MASK;
   if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) return 0;
-  std::uint32_t mutex[3] = {};
-  iovec to{mutex, sizeof mutex};
-  iovec from{reinterpret_cast<void*>(thread.arguments[0]), sizeof mutex};
-  if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof mutex || mutex[0] != 2) return 0;
-  const auto owner = static_cast<pid_t>(mutex[2]);
+  using Mutex = std::array<std::uint32_t, 3>;
+  const auto mutex = memory ? memory->get<Mutex>(thread.arguments[0]) : std::nullopt;
+  if (!mutex || (*mutex)[0] != 2) return 0;
+  const auto owner = static_cast<pid_t>((*mutex)[2]);
   const bool is_one = std::any_of(all.begin(), all.end(), [owner](const LiveThread& t) { return t.tid == owner; });
   return is_one ? owner : 0;
 }
 
 }  // namespace
 
-std::vector<LiveThread> live_threads(pid_t pid) {
+std::vector<LiveThread> live_threads(const HeldProcess& process) {
   std::vector<LiveThread> all;
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(tasks, error), end; !error && at != end; at.increment(error)) {
+  for (const pid_t tid : process.threads()) {
     LiveThread thread;
-    const std::string tid = at->path().filename().string();
-    std::from_chars(tid.data(), tid.data() + tid.size(), thread.tid);
-    thread.name = first_line(at->path().string() + "/comm");
-    const std::string stat = first_line(at->path().string() + "/stat");
-    const auto behind_name = stat.rfind(") ");
-    if (behind_name == std::string::npos || behind_name + 2 >= stat.size()) continue;  // it has ended meanwhile
-    thread.state = stat[behind_name + 2];
-    read_syscall(first_line(at->path().string() + "/syscall"), thread);
+    thread.tid = tid;
+    thread.name = first_line(process.path(tid, "comm"));
+    thread.state = process.state(tid);
+    if (thread.state == '?') continue;  // it has ended meanwhile
+    read_syscall(first_line(process.path(tid, "syscall")), thread);
     all.push_back(std::move(thread));
   }
   // As the runtime names them (runtime/system/own_thread.h).
   std::erase_if(all, [](const LiveThread& t) { return t.name == "karst" || t.name == "karst-clock"; });
   std::sort(all.begin(), all.end(), [](const LiveThread& a, const LiveThread& b) { return a.tid < b.tid; });
-  for (LiveThread& thread : all) thread.holder = holder_of(pid, thread, all);
+  const auto memory = ForeignMemory::open(process);
+  for (LiveThread& thread : all) thread.holder = holder_of(memory, thread, all);
   return all;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/held_process.h"
+
 namespace karst::collect {
 
 struct LiveThread {
@@ -20,6 +22,6 @@ struct LiveThread {
 };
 
 /// All threads that can be seen, in order of tid, without the runtime's own. Empty: the process is gone.
-std::vector<LiveThread> live_threads(pid_t pid);
+std::vector<LiveThread> live_threads(const HeldProcess& process);
 
 }  // namespace karst::collect

@@ -94,7 +94,7 @@ void note_program(ArenaHeader& h, const Options& options) {
   };
   const std::size_t program = own_program(buffer, sizeof buffer);
   if (program != 0) keep(buffer, program, h.executable_offset, h.executable_size);
-  const long fd = sys::open("/proc/self/cmdline", 0 /* O_RDONLY */);
+  const long fd = sys::open("/proc/thread-self/cmdline", 0 /* O_RDONLY */);
   if (fd >= 0) {
     const long n = sys::read(static_cast<int>(fd), buffer, sizeof buffer);
     if (n > 0) keep(buffer, static_cast<std::uint64_t>(n), h.command_line_offset, h.command_line_size);

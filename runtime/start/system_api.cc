@@ -49,14 +49,14 @@ bool read_link(const char* path, char* to, std::size_t size) {
 void say_directory() {
   static NoteFormat format{{format::kDirectoryIs, nullptr, 0, 0}, 0};
   char path[1024];
-  if (!read_link("/proc/self/cwd", path, sizeof path)) return;
+  if (!read_link("/proc/thread-self/cwd", path, sizeof path)) return;
   const std::uint64_t words[] = {reinterpret_cast<std::uintptr_t>(path)};
   karst_api_log(&format, "%s", kInfo, words);
 }
 
 void say_descriptor(const char* name) {
   static NoteFormat format{{format::kDescriptorIs, nullptr, 0, 0}, 0};
-  constexpr char kLinks[] = "/proc/self/fd/";
+  constexpr char kLinks[] = "/proc/thread-self/fd/";
   constexpr std::size_t kMostDigits = 10;
   const std::size_t digits = length(name);
   char link[sizeof kLinks + kMostDigits], path[1024];
@@ -71,7 +71,7 @@ void say_descriptor(const char* name) {
 }
 
 void say_descriptors() {
-  const long directory = sys::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const long directory = sys::open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) {  // none is left, perhaps
     for (char name[] = "0"; name[0] <= '9'; ++name[0]) say_descriptor(name);
     return;

@@ -44,7 +44,7 @@ std::uintptr_t parse_hexadecimal(const char*& text) {
 /// The file that is mapped at `address`, by the lines of /proc/self/maps. Of longer ones than `line` holds the rest is
 /// passed over.
 std::size_t file_at(std::uintptr_t address, char* buffer, std::size_t size) {
-  const long file = sys::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const long file = sys::open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char part[1024];
   char line[4200];
@@ -83,7 +83,7 @@ std::size_t own_program(char* buffer, std::size_t size) {
     if (const std::size_t found = file_at(address, buffer, size); found != 0) return found;
 #endif
   const long n =
-      sys::call(SYS_readlinkat, -100, sys::word("/proc/self/exe"), sys::word(buffer), static_cast<long>(size - 1));
+      sys::call(SYS_readlinkat, -100, sys::word("/proc/thread-self/exe"), sys::word(buffer), static_cast<long>(size - 1));
   const std::size_t found = n > 0 ? static_cast<std::size_t>(n) : 0;
   buffer[found] = '\0';
   return found;
@@ -97,7 +97,7 @@ long open_own_program() {
   }
 #endif
   // Not by its name: another file may be there by now.
-  return sys::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  return sys::open("/proc/thread-self/exe", O_RDONLY | O_CLOEXEC);
 }
 
 }  // namespace karst::runtime

@@ -78,7 +78,7 @@ class Image {
 
 class ForeignModuleTest : public testing::Test {
  protected:
-  ForeignMemory memory_ = *ForeignMemory::open(getpid());
+  ForeignMemory memory_ = *ForeignMemory::open(*HeldProcess::open(getpid()));
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   /// Under sanitizers on a busy machine, too. What is not bounded takes hours.
   void in_time() const { EXPECT_LT(std::chrono::steady_clock::now() - begin_, 60s); }
