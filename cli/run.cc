@@ -595,9 +595,10 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
     command.add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
         .type_name("on|off")
         .check(one_of({"on", "off"}));
-    command.add_flag("--on-crash", options->on_crash,
-                     "A crash (SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT) makes the program write a trace of its own first, "
-                     "PROGRAM-PID-N.karst; SIGTERM and SIGINT are none");
+    command.add_flag(
+        "--on-crash", options->on_crash,
+        "A crash (SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT) makes the program write a trace of its own first, "
+        "PROGRAM-PID-N.karst; SIGTERM and SIGINT are none");
   });
   add_program_options(command, options->program);
   in_group(command, "Which processes", [&] {

@@ -14,9 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct Shared {
-  volatile int go_away, last, first, count;
-} * s;
+static struct Shared { volatile int go_away, last, first, count; } * s;
 
 static void waits_in_vfork(void) {
   if (vfork() == 0) {
