@@ -1,5 +1,6 @@
 #include "collect/inject/load.h"
 
+#include <elf.h>
 #include <linux/kcmp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -77,12 +78,24 @@ std::string why_not_traced(const HeldProcess& process, int error) {
          "its user); root may";
 }
 
+/// Its program has more rights than who started it, as the dynamic linker is told.
+bool is_secure(const HeldProcess& process) {
+  std::ifstream auxv(process.path("auxv"), std::ios::binary);
+  for (Elf64_auxv_t entry; auxv.read(reinterpret_cast<char*>(&entry), sizeof entry);)
+    if (entry.a_type == AT_SECURE) return entry.a_un.a_val != 0;
+  return false;
+}
+
 /// Whether a thread of it may be made to call something at all.
 Status check(const HeldProcess& process) {
   if (const long tracer = status_number(process, "TracerPid"); tracer != 0)
     return Error{"process " + std::to_string(tracer) + " (a debugger, or strace) traces it already, and only one can"};
   if (status_number(process, "Seccomp") != 0)
     return Error{"it runs under a seccomp filter, which may end a process that loads a library"};
+  if (is_secure(process))
+    return Error{
+        "its program has more rights than who started it (setuid, or capabilities of its file); libkarst does "
+        "nothing in such a process"};
   const long parent = status_number(process, "PPid");
   if (parent != 0 && syscall(SYS_kcmp, process.number(), parent, KCMP_VM, 0, 0) == 0)
     return Error{"it shares its parent's memory until it starts a program (vfork)"};

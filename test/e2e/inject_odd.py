@@ -187,6 +187,7 @@ class Rights(OddTest):
         self.assertEqual(said.returncode, 1, said.stderr)
         self.assertIn("it runs with the rights of another user (setuid, or it has changed its user)", said.stderr)
         self.assertNotIn("container", said.stderr)
+        self.assertIn("more rights than who started it", self.karst("attach", child.pid, status=1))
         self.finish(child)
 
 
