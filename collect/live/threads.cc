@@ -61,8 +61,6 @@ std::vector<LiveThread> live_threads(const HeldProcess& process) {
     read_syscall(first_line(process.path(tid, "syscall")), thread);
     all.push_back(std::move(thread));
   }
-  // As the runtime names them (runtime/system/own_thread.h).
-  std::erase_if(all, [](const LiveThread& t) { return t.name == "karst" || t.name == "karst-clock"; });
   std::sort(all.begin(), all.end(), [](const LiveThread& a, const LiveThread& b) { return a.tid < b.tid; });
   const auto memory = ForeignMemory::open(process);
   for (LiveThread& thread : all) thread.holder = holder_of(memory, thread, all);

@@ -21,7 +21,7 @@ struct LiveThread {
   pid_t holder = 0;
 };
 
-/// All threads that can be seen, in order of tid, without the runtime's own. Empty: the process is gone.
+/// All threads that can be seen, in order of tid. Empty: the process is gone.
 std::vector<LiveThread> live_threads(const HeldProcess& process);
 
 }  // namespace karst::collect
