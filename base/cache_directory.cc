@@ -1,17 +1,20 @@
 #include "base/cache_directory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <system_error>
+#include <ctime>
+#include <memory>
 #include <vector>
 
 #include "base/hex.h"
+#include "base/new_file.h"
+#include "base/output_place.h"
 
 namespace karst {
 namespace {
@@ -19,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A temporary file this old belongs to a writer that died.
-constexpr auto kAbandoned = std::chrono::hours(1);
+constexpr std::time_t kAbandonedSeconds = 3600;
 constexpr std::size_t kLongestKey = 64;
 
 /// Whose the path is, or what exists of the way to it. root made what the system is made of.
@@ -71,7 +74,11 @@ fs::path CacheDirectory::file_of(std::string_view key) const {
 }
 
 Descriptor CacheDirectory::open(const fs::path& file, int flags, struct stat& status) {
-  Descriptor opened(file.empty() ? -1 : ::open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.empty()) return {};
+  const auto place = OutputPlace::find(file.parent_path());
+  if (!place || place->there() != OutputPlace::There::kDirectory) return {};
+  Descriptor opened(
+      ::openat(place->directory().get(), file.filename().c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_uid != ::geteuid()) {
     return {};
@@ -84,62 +91,76 @@ void CacheDirectory::used(int fd) {
   (void)::futimens(fd, times);
 }
 
-bool CacheDirectory::make() const {
-  if (!on() || !is_users(directory_)) return false;
-  fs::path made;
+/// The directory; none where it, or a way to it, is not to be trusted.
+Descriptor CacheDirectory::hold(bool make) const {
+  if (!on() || !is_users(directory_)) return {};
+  fs::path reached;
   for (const fs::path& part : directory_) {
-    made /= part;
+    reached /= part;
+    auto place = OutputPlace::find(reached);
+    if (!place) return {};
     // All for the user alone, as the XDG specification asks.
-    if (::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES) return false;
+    if (place->there() == OutputPlace::There::kNothing && make)
+      static_cast<void>(::mkdirat(place->directory().get(), place->name().c_str(), 0700));
   }
+  auto place = OutputPlace::find(directory_);
   struct stat status {};
   // What lies in a directory that others own is not to be trusted.
-  return ::stat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+  if (!place || place->there() != OutputPlace::There::kDirectory ||
+      ::fstat(place->directory().get(), &status) != 0 || status.st_uid != ::geteuid())
+    return {};
+  return Descriptor(::fcntl(place->directory().get(), F_DUPFD_CLOEXEC, 3));
+}
+
+bool CacheDirectory::make_mark(const std::string& name) const {
+  const Descriptor directory = hold(true);
+  return directory &&
+         Descriptor(::openat(directory.get(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600));
 }
 
 bool CacheDirectory::save(const fs::path& file, const std::function<bool(int fd)>& write) const {
-  if (file.empty() || !make()) return false;
-  std::string temporary = file.string() + ".XXXXXX";
-  Descriptor made(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (!made) return false;
+  if (file.empty()) return false;
+  const Descriptor directory = hold(true);
+  if (!directory) return false;
+  const std::string name = file.filename();
+  auto made = NewFile::create(directory, name);
   // No fsync: after a crash of the machine checksums find a file that is not whole.
-  if (!write(made.get()) || !made.close() || ::rename(temporary.c_str(), file.c_str()) != 0) {
-    ::unlink(temporary.c_str());
-    return false;
-  }
-  drop_oldest();
+  if (!made || !write(made->descriptor()) || made->settle() != 0 || made->replace(name) != 0) return false;
+  drop_oldest(directory);
   return true;
 }
 
-void CacheDirectory::drop_oldest() const {
+void CacheDirectory::drop_oldest(const Descriptor& directory) const {
   struct Entry {
     std::int64_t used;
     std::uint64_t size;
-    fs::path path;
+    std::string name;
   };
   std::vector<Entry> entries;
   std::uint64_t total = 0;
-  std::error_code error;
-  const auto now = fs::file_time_type::clock::now();
-  for (auto it = fs::directory_iterator(directory_, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  Descriptor listed(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(listed ? ::fdopendir(listed.get()) : nullptr, ::closedir);
+  if (!list) return;
+  listed.release();  // the list's
+  const std::time_t now = ::time(nullptr);
+  while (const dirent* entry = ::readdir(list.get())) {
+    const std::string name = entry->d_name;
     struct stat status {};
     if (name.find(suffix_) == std::string::npos) continue;
     // Another process may drop the same files.
-    if (::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    std::error_code gone;
+    if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+      continue;
     if (!name.ends_with(suffix_)) {
-      if (now - it->last_write_time(gone) > kAbandoned && !gone) fs::remove(it->path(), gone);
+      if (now - status.st_mtim.tv_sec > kAbandonedSeconds) ::unlinkat(directory.get(), name.c_str(), 0);
       continue;
     }
-    entries.push_back({ns_of(status.st_atim), static_cast<std::uint64_t>(status.st_size), it->path()});
+    entries.push_back({ns_of(status.st_atim), static_cast<std::uint64_t>(status.st_size), name});
     total += entries.back().size;
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
   for (const Entry& entry : entries) {
     if (total <= limit_) break;
-    if (fs::remove(entry.path, error)) total -= entry.size;
+    if (::unlinkat(directory.get(), entry.name.c_str(), 0) == 0) total -= entry.size;
   }
 }
 

@@ -1,6 +1,7 @@
 // A directory of files that can be made again at any time: what symbols and the viewer keep from run to run.
 //
-// It is the user's alone (mode 0700, files 0600); what others own in it is not looked at. Writers in several processes
+// It is the user's alone (mode 0700, files 0600); what others own in it is not looked at. It is reached as an output's
+// place is (base/output_place.h), and what is done in it goes by its descriptor. Writers in several processes
 // do not disturb each other: each writes a file of its own and renames it. Nothing here is ever fatal.
 #pragma once
 #include <sys/stat.h>
@@ -44,12 +45,15 @@ class CacheDirectory {
   /// Notes that it was used now, which is when the file was read last; its time of change stays.
   static void used(int fd);
   /// Makes the directory and those above it.
-  bool make() const;
+  bool make() const { return bool(hold(true)); }
+  /// Makes an empty file of that name; false where there is one, or it cannot be made.
+  bool make_mark(const std::string& name) const;
   /// Writes a file by `write`, and lets others see it when it is whole. False: it was not written.
   bool save(const std::filesystem::path& file, const std::function<bool(int fd)>& write) const;
 
  private:
-  void drop_oldest() const;
+  Descriptor hold(bool make) const;
+  void drop_oldest(const Descriptor& directory) const;
 
   std::filesystem::path directory_;
   std::string suffix_;

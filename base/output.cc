@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/output_place.h"
+
 namespace karst {
 namespace {
 
@@ -40,16 +42,14 @@ Output::Output(Output&& other) noexcept
       used_(std::exchange(other.used_, 0)),
       written_(other.written_),
       fd_(std::exchange(other.fd_, -1)),
-      owns_fd_(std::exchange(other.owns_fd_, false)),
       error_(other.error_),
       path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})),
+      direct_(std::move(other.direct_)),
+      file_(std::move(other.file_)),
+      name_(std::move(other.name_)),
       memory_(std::exchange(other.memory_, nullptr)) {}
 
-Output::~Output() {
-  if (owns_fd_) ::close(fd_);
-  remove_temporary();
-}
+Output::~Output() = default;
 
 Output Output::to_stdout() {
   Output output;
@@ -66,36 +66,41 @@ Output Output::to_string(std::string& text) {
 
 Result<Output> Output::create(const std::filesystem::path& path) {
   if (path == "-") return to_stdout();
+  const auto refuse = [&path](const std::string& why, const std::string& advice) {
+    return Error{fmt::format("cannot write {}: {}{}", path.string(), why, advice)};
+  };
+  auto place = OutputPlace::find(path);
+  if (!place) return refuse(place.error().message, "; choose another place");
   Output output;
   output.path_ = path;
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) {
-    return Error{fmt::format("cannot write {}: it is a directory; name a file in it", path.string())};
-  }
-  if (exists && !S_ISREG(status.st_mode)) {
-    output.fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    if (exists && ::access(path.c_str(), W_OK) != 0) {  // a rename would replace it all the same
-      return Error{fmt::format("cannot write {}: {}{}", path.string(), reason(errno), advice(errno))};
+  switch (place->there()) {
+    case OutputPlace::There::kDirectory:
+      return refuse("it is a directory", "; name a file in it");
+    case OutputPlace::There::kSpecial:
+    case OutputPlace::There::kOpened: {
+      auto opened = place->open();
+      if (!opened) return refuse(opened.error().message, "");
+      output.direct_ = std::move(*opened);
+      output.fd_ = output.direct_.get();
+      return output;
     }
-    // A symbolic link keeps pointing to the file it names: the new content goes there.
-    std::error_code ignored;
-    const std::filesystem::path target = std::filesystem::weakly_canonical(path, ignored);
-    if (!ignored && !target.empty()) output.path_ = target;
-    output.temporary_ = output.path_.string() + ".XXXXXX";
-    output.fd_ = ::mkostemp(output.temporary_.data(), O_CLOEXEC);
-    if (output.fd_ < 0) output.temporary_.clear();
+    case OutputPlace::There::kFile:
+      if (!place->is_writable()) return refuse(reason(errno), advice(errno));
+      break;
+    case OutputPlace::There::kNothing:
+      break;
   }
-  if (output.fd_ < 0) {
-    return Error{fmt::format("cannot write {}: {}{}", path.string(), reason(errno), advice(errno))};
-  }
-  output.owns_fd_ = true;
-  if (!output.temporary_.empty()) {
-    // mkostemp makes it private; an export gets what any new file of the user gets, or what it had.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    static_cast<void>(::fchmod(output.fd_, exists ? status.st_mode & 0777 : 0666 & ~mask));
+  auto made = NewFile::create(place->directory(), place->name());
+  if (!made) return refuse(made.error().message, "; choose another place");
+  output.file_ = std::move(*made);
+  output.fd_ = output.file_.descriptor();
+  output.name_ = place->name();
+  output.path_ = place->path();
+  // An export gets what any new file of the user gets, or what its own file had. Another's mode says nothing to us.
+  if (place->there() == OutputPlace::There::kFile && place->status().st_uid == ::geteuid()) {
+    static_cast<void>(::fchmod(output.fd_, place->status().st_mode & 0777));
+  } else {
+    output.file_.take_usual_mode();
   }
   return output;
 }
@@ -134,32 +139,20 @@ void Output::append_slowly(std::string_view text) {
 
 Error Output::write_error() const {
   return {fmt::format("cannot write {}: {} (after {} bytes){}{}", path_.string(), reason(error_), written_,
-                      advice(error_), temporary_.empty() ? "" : "; nothing was left there")};
-}
-
-void Output::remove_temporary() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  temporary_.clear();
+                      advice(error_), name_.empty() ? "" : "; nothing was left there")};
 }
 
 Status Output::finish() {
   flush();
-  if (owns_fd_) {
-    // Some file systems tell only at close that they had no room.
-    if (::close(fd_) != 0 && error_ == 0) error_ = errno;
-    owns_fd_ = false;
+  if (!name_.empty()) {
+    if (error_ == 0) error_ = file_.settle();
+    if (error_ == 0) error_ = file_.replace(name_);
+  } else if (direct_ && !direct_.close() && error_ == 0) {
+    error_ = errno;
   }
-  if (error_ == 0 && !temporary_.empty()) {
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-      error_ = errno;
-    } else {
-      temporary_.clear();
-    }
-  }
+  file_ = NewFile();
   if (error_ == 0) return Unit{};
-  Error error = write_error();
-  remove_temporary();
-  return error;
+  return write_error();
 }
 
 }  // namespace karst

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+#include "base/new_file.h"
 #include "base/result.h"
 
 namespace karst {
@@ -17,8 +19,9 @@ namespace karst {
 /// from one thread at a time. Destruction without finish() removes what was written of a file.
 class Output {
  public:
-  /// A file: written beside its final place under a temporary name. Devices, pipes and "-" (standard output) are
-  /// written to directly. Error: the place cannot be written.
+  /// A file that gets its name with finish() (base/new_file.h). Devices, pipes, descriptors (/dev/stdout) and "-"
+  /// (standard output) are written to directly. Error: the place cannot be written, or others may have led us there
+  /// (base/output_place.h).
   static Result<Output> create(const std::filesystem::path& path);
   static Output to_stdout();
   /// Appends to `text`, which must outlive the Output.
@@ -61,16 +64,16 @@ class Output {
   void write(std::string_view text);
   void flush();
   Error write_error() const;
-  void remove_temporary();
 
   std::unique_ptr<char[]> buffer_;
   std::size_t used_ = 0;
   std::uint64_t written_ = 0;
   int fd_ = -1;
-  bool owns_fd_ = false;
   int error_ = 0;  // errno of the first failure
   std::filesystem::path path_;
-  std::string temporary_;  // empty: written to directly, or done
+  Descriptor direct_;  // what is written to as it is
+  NewFile file_;       // else
+  std::string name_;   // of that; empty: there is none
   std::string* memory_ = nullptr;
 };
 

@@ -1,6 +1,5 @@
 #include "cli/live_run.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,11 +8,14 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/new_file.h"
+#include "base/output_place.h"
 #include "cli/live_tree.h"
 #include "collect/launch/attach.h"
 
@@ -24,9 +26,10 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(40);
 
 class LiveThread : public LiveRun {
  public:
-  LiveThread(int descriptor, Descriptor file)
+  LiveThread(int descriptor, Descriptor direct, NewFile made)
       : descriptor_(descriptor),
-        file_(std::move(file)),
+        direct_(std::move(direct)),
+        made_(std::move(made)),
         tree_(filter_, terminal_width(descriptor), has_colour(descriptor)) {}
   ~LiveThread() override { end_thread(); }
 
@@ -37,7 +40,11 @@ class LiveThread : public LiveRun {
       const std::lock_guard lock(mutex_);
       arrived_.push_back({pid, std::move(*view), names});
     }
-    if (!thread_.joinable()) thread_ = std::thread([this] { show(); });
+    try {
+      if (!thread_.joinable()) thread_ = std::thread([this] { show(); });
+    } catch (const std::system_error& error) {
+      failed_ = error.code().value();
+    }
     wake_.notify_one();
   }
 
@@ -46,6 +53,8 @@ class LiveThread : public LiveRun {
     if (failed_ != 0) return std::string("the calls could not be written any more: ") + std::strerror(failed_);
     return live_summary(tree_.counts(), filter_);
   }
+
+  int new_file() const override { return made_.descriptor(); }
 
  private:
   struct Arrived {
@@ -121,7 +130,8 @@ class LiveThread : public LiveRun {
   }
 
   const int descriptor_;
-  const Descriptor file_;
+  const Descriptor direct_;  // owns descriptor_, or
+  const NewFile made_;       // does, or neither
   const LiveFilter filter_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -139,11 +149,26 @@ class LiveThread : public LiveRun {
 }  // namespace
 
 Result<std::unique_ptr<LiveRun>> LiveRun::to(const std::string& file) {
-  if (file.empty()) return std::unique_ptr<LiveRun>(std::make_unique<LiveThread>(STDERR_FILENO, Descriptor()));
-  Descriptor opened(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!opened) return Error{"cannot write " + file + ": " + std::strerror(errno)};
-  const int descriptor = opened.get();
-  return std::unique_ptr<LiveRun>(std::make_unique<LiveThread>(descriptor, std::move(opened)));
+  using Made = std::unique_ptr<LiveRun>;
+  if (file.empty()) return Made(std::make_unique<LiveThread>(STDERR_FILENO, Descriptor(), NewFile()));
+  const auto refuse = [&file](const std::string& why) { return Error{"cannot write " + file + ": " + why}; };
+  auto place = OutputPlace::find(file);
+  if (!place) return refuse(place.error().message);
+  const OutputPlace::There there = place->there();
+  if (there == OutputPlace::There::kDirectory) return refuse("it is a directory; name a file in it");
+  if (there == OutputPlace::There::kSpecial || there == OutputPlace::There::kOpened) {
+    auto direct = place->open();
+    if (!direct) return refuse(direct.error().message);
+    const int descriptor = direct->get();
+    return Made(std::make_unique<LiveThread>(descriptor, std::move(*direct), NewFile()));
+  }
+  if (there == OutputPlace::There::kFile && !place->is_writable()) return refuse(std::strerror(errno));
+  auto made = NewFile::create(place->directory(), place->name());
+  if (!made) return refuse(made.error().message);
+  made->take_usual_mode();
+  if (const int error = made->replace(place->name()); error != 0) return refuse(std::strerror(error));
+  const int descriptor = made->descriptor();
+  return Made(std::make_unique<LiveThread>(descriptor, Descriptor(), std::move(*made)));
 }
 
 }  // namespace karst::cli

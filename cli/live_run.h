@@ -13,7 +13,8 @@ namespace karst::cli {
 /// Made before the run, ended after it. One thread at a time.
 class LiveRun {
  public:
-  /// Writes to `file`, or to stderr if that is empty. Error: the file cannot be written.
+  /// Writes to `file`, or to stderr if that is empty: to a new file that has its name at once, or to a pipe or the like
+  /// as it is. Error: the file cannot be written, or others may have led us there (base/output_place.h).
   static Result<std::unique_ptr<LiveRun>> to(const std::string& file);
   virtual ~LiveRun() = default;
   LiveRun(const LiveRun&) = delete;
@@ -24,6 +25,8 @@ class LiveRun {
   virtual void add(pid_t pid, int arena, const symbols::ResolveOptions& names) = 0;
   /// Writes what is left, of processes that still run up to now. Returns what to say of it.
   virtual std::string finish() = 0;
+  /// The descriptor of the new file, which stays this one's; -1: it made none.
+  virtual int new_file() const = 0;
 
  protected:
   LiveRun() = default;

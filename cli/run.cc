@@ -25,6 +25,7 @@
 
 #include "base/clock_check.h"
 #include "base/descriptor.h"
+#include "base/output_place.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/live_run.h"
@@ -153,40 +154,43 @@ bool is_size(const std::string& text) {
 /// one has calls, or back when it has none.
 class OlderTrace {
  public:
-  explicit OlderTrace(const std::string& file) : file_(file) {
+  explicit OlderTrace(const std::string& file) {
+    auto place = OutputPlace::find(file);
+    if (!place || place->there() != OutputPlace::There::kFile) return;
+    place_.emplace(std::move(*place));
     // Whoever may write to the directory may put anything there at any time: a FIFO would keep us waiting.
-    const Descriptor there(symbols::open_regular(file.c_str(), O_NOFOLLOW));
+    const Descriptor there(symbols::open_regular(place_->name().c_str(), O_NOFOLLOW, directory()));
     char magic[sizeof format::kFileMagic]{};
     if (!there || read(there.get(), magic, sizeof magic) != sizeof magic ||
         std::memcmp(magic, format::kFileMagic, sizeof magic) != 0)
       return;  // not ours to keep
-    held_ = file + "." + std::to_string(getpid()) + ".old";
-    if (link(file.c_str(), held_.c_str()) != 0) held_.clear();
+    held_ = place_->name() + "." + std::to_string(getpid()) + ".old";
+    if (linkat(directory(), place_->name().c_str(), directory(), held_.c_str(), 0) != 0) held_.clear();
   }
   ~OlderTrace() {
-    if (!held_.empty()) unlink(held_.c_str());
+    if (!held_.empty()) unlinkat(directory(), held_.c_str(), 0);
   }
   OlderTrace(const OlderTrace&) = delete;
   OlderTrace& operator=(const OlderTrace&) = delete;
 
-  void keep() {
-    if (!held_.empty() && rename(held_.c_str(), (file_ + ".old").c_str()) == 0) held_.clear();
-  }
+  void keep() { move_to(place_ ? place_->name() + ".old" : std::string()); }
   /// True if the older trace is in its place again.
-  bool put_back() {
-    if (held_.empty() || rename(held_.c_str(), file_.c_str()) != 0) return false;
+  bool put_back() { return move_to(place_ ? place_->name() : std::string()); }
+
+ private:
+  int directory() const { return place_->directory().get(); }
+  bool move_to(const std::string& name) {
+    if (held_.empty() || renameat(directory(), held_.c_str(), directory(), name.c_str()) != 0) return false;
     held_.clear();
     return true;
   }
 
- private:
-  const std::string file_;
+  std::optional<OutputPlace> place_;
   std::string held_;  // empty: there is none
 };
 
-/// Under sudo the trace belongs to who called it. Never through a link, and never a file that has another name: that
-/// one might be root's.
-void give_to_caller(const std::string& file) {
+/// Under sudo what we wrote belongs to who called it: that very file, whatever has its name by now.
+void give_to_caller(const Descriptor& written, const std::string& name) {
   const char* const user = std::getenv("SUDO_UID");
   const char* const group = std::getenv("SUDO_GID");
   if (geteuid() != 0 || user == nullptr || group == nullptr) return;
@@ -195,11 +199,7 @@ void give_to_caller(const std::string& file) {
   if (std::from_chars(user, user + std::strlen(user), uid).ec != std::errc() ||
       std::from_chars(group, group + std::strlen(group), gid).ec != std::errc())
     return;
-  const Descriptor fd(open(file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info {};
-  if (fd.get() < 0 || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 1 || info.st_uid != 0)
-    return;
-  if (fchownat(fd.get(), "", uid, gid, AT_EMPTY_PATH) != 0) fail({file + " stays root's: " + std::strerror(errno)});
+  if (!written || fchown(written.get(), uid, gid) != 0) fail({name + " stays root's: " + std::strerror(errno)});
 }
 
 Result<collect::RecordingSummary> write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
@@ -411,12 +411,14 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
       options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
   auto writer = writing::TraceWriter::create(output);  // finds an unwritable place before the program has run
   if (!writer) return fail(writer.error());
+  const Descriptor written = writer->duplicate();
   // From here on, so that no moment is without it between the program's end, which launch() waits for with these
   // signals blocked, and the trace's being there.
   std::optional<collect::Interruption> interruption(std::in_place);
   auto ran = collect::launch(launch);
   const std::string shown = live != nullptr ? live->finish() : std::string();
-  if (live != nullptr && options.live != kLiveToStderr) give_to_caller(options.live);
+  if (live != nullptr && live->new_file() >= 0)
+    give_to_caller(Descriptor(fcntl(live->new_file(), F_DUPFD_CLOEXEC, 3)), options.live);
   if (!ran) return fail(ran.error());
 
   const int status = exit_status(ran->wait_status);
@@ -429,7 +431,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     fail(summary.error());
     return failed;
   }
-  give_to_caller(output);
+  give_to_caller(written, output);
   if (summary->calls != 0 || summary->notes != 0 || ran->samples.samples.size() != 0) {
     older.keep();
   } else if (older.put_back()) {

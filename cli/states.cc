@@ -1,8 +1,6 @@
 #include "cli/states.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <utility>
@@ -19,13 +17,7 @@ namespace {
 
 /// True the first time for this user: a file remembers it. False where there is no place for it.
 bool is_first_time() {
-  const CacheDirectory directory(CacheDirectory::of_user(), {}, 0);
-  if (!directory.make()) return false;
-  const int fd =
-      open((directory.directory() / "no-thread-states-said").c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  close(fd);
-  return true;
+  return CacheDirectory(CacheDirectory::of_user(), {}, 0).make_mark("no-thread-states-said");
 }
 
 const char* backend_name(format::StateBackend backend) {

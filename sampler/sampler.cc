@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <condition_variable>
@@ -28,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/fork_lock.h"
 #include "sampler/address_space.h"
 #include "sampler/unwind.h"
@@ -105,10 +107,7 @@ struct Record {
 
 struct Sampler::Impl {
   explicit Impl(const SampleOptions& asked) : options(asked) {}
-  ~Impl() {
-    close_events();
-    if (stop_event >= 0) close(stop_event);
-  }
+  ~Impl() { close_events(); }
 
   struct Batch {
     std::vector<RawSample> samples;
@@ -128,6 +127,7 @@ struct Sampler::Impl {
   void close_events();
   bool is_second_copy(const Record& record);
   void forget_owner(std::uint32_t tid);
+  void end_draining();
   void run();
   void drain();
   void take(const sched::PerfRing& ring, std::span<const std::byte> record, bool is_wait);
@@ -147,7 +147,8 @@ struct Sampler::Impl {
   std::map<std::uint64_t, pid_t> owners;  // of events, by the kernel's number
   /// By thread and whether they are of its switches: whose events its samples are taken from.
   std::map<std::pair<std::uint32_t, bool>, pid_t> owner_taken;
-  int stop_event = -1;
+  Descriptor stop_event;
+  std::atomic<bool> stops = false;  // where nothing wakes the thread it looks
   std::vector<std::byte> copy;
   std::vector<Record> pending;  // of which earlier ones may still come
   AddressSpaces spaces;
@@ -354,32 +355,50 @@ Status Sampler::Impl::start(pid_t program, bool running) {
     close_events();
     return opened;
   }
+  const auto give_up = [this](const std::string& why) {
+    log.source = {};
+    log.source.note = why;
+    close_events();
+    return Error{why};
+  };
+  stop_event = Descriptor(eventfd(0, EFD_CLOEXEC));
+  if (!stop_event) return give_up(std::string("there is no descriptor to end it by: ") + std::strerror(errno));
   log.source.period_ns = 1'000'000'000 / options.per_second;
   log.source.begin_ticks = clock.now().ticks;
-  stop_event = eventfd(0, EFD_CLOEXEC);
   draining = sched::start_thread("karst-samples", [this] {
     begun.release();
     run();
   });
+  if (!draining.joinable()) return give_up("no thread can be had to take samples");
   begun.acquire();
   reading = sched::start_thread("karst-stacks", [this] {
     begun.release();
     read_stacks();
   });
+  if (!reading.joinable()) {
+    end_draining();
+    return give_up("no thread can be had to read stacks");
+  }
   begun.acquire();
   return Unit{};
+}
+
+void Sampler::Impl::end_draining() {
+  stops = true;
+  eventfd_write(stop_event.get(), 1);
+  draining.join();
 }
 
 void Sampler::Impl::run() {
   constexpr int kOftenMs = 10;
   int every = kEveryMs;
-  std::vector<pollfd> descriptors = {{stop_event, POLLIN, 0}};
+  std::vector<pollfd> descriptors = {{stop_event.get(), POLLIN, 0}};
   for (const sched::PerfRing& ring : rings) descriptors.push_back({ring.fd, POLLIN, 0});
   while (true) {
-    poll(descriptors.data(), descriptors.size(), every);
+    sched::wait_for(descriptors, every);
     const std::shared_lock no_fork(fork_lock());
     drain();
-    if (descriptors[0].revents != 0) return;
+    if (stops || descriptors[0].revents != 0) return;
     // Who has ended all its events is readable for ever. Other threads' events may still write to its ring.
     for (pollfd& d : descriptors) {
       if ((d.revents & (POLLHUP | POLLERR)) == 0) continue;
@@ -580,8 +599,7 @@ void Sampler::Impl::add(const Batch& read) {
 reader::SampleLog Sampler::stop() {
   Impl& r = *impl_;
   if (r.draining.joinable()) {
-    eventfd_write(r.stop_event, 1);
-    r.draining.join();
+    r.end_draining();
     r.take_in_order(~std::uint64_t{0});
     r.hand_over();
     {

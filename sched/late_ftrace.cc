@@ -21,12 +21,12 @@ LateFtrace::LateFtrace(const FtraceOptions& options)
     begun_.release();
     work(options);
   });
-  begun_.acquire();
+  if (thread_.joinable()) begun_.acquire();
 }
 
 LateFtrace::~LateFtrace() {
   cancel();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void LateFtrace::cancel() { eventfd_write(cancelled_.get(), 1); }

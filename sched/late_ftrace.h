@@ -33,6 +33,8 @@ class LateFtrace {
   LateFtrace(const LateFtrace&) = delete;
   LateFtrace& operator=(const LateFtrace&) = delete;
 
+  /// False: there is neither a thread for it nor a descriptor, and never will be an answer.
+  bool works() const { return there_ && cancelled_ && thread_.joinable(); }
   /// Readable once take() has an answer.
   int descriptor() const { return there_.get(); }
   /// Once. Error: it cannot be had.

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <semaphore>
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "arch/cpu.h"
+#include "base/descriptor.h"
 #include "base/fork_lock.h"
 #include "sched/collector.h"
 #include "sched/ftrace.h"
@@ -96,6 +100,21 @@ struct StateRecorder::Impl {
     perf->note_forks();
     if (perf->record_wakes(program, *place)) flags |= format::kStatesOwnWakes;
     later = std::make_unique<LateFtrace>(ftrace_options());
+    if (later->works()) return;
+    later.reset();
+    why_not_ftrace = "there is no descriptor, or no thread, to have ftrace join by";
+  }
+
+  /// What was opened is of no use.
+  void give_up(const std::string& why) {
+    later.reset();
+    switches.reset();
+    collector.reset();
+    perf = nullptr;
+    backend = format::StateBackend::kNone;
+    flags = 0;
+    why_not_perf = why;
+    why_not_ftrace.clear();
   }
 
   /// The instance is there: ftrace tells what happens from now on, and perf events what it leaves out.
@@ -166,16 +185,16 @@ struct StateRecorder::Impl {
     while (true) {
       {
         const std::shared_lock no_fork(fork_lock());
-        descriptors = {{stop_event, POLLIN, 0}, {later != nullptr ? later->descriptor() : -1, POLLIN, 0}};
+        descriptors = {{stop_event.get(), POLLIN, 0}, {later != nullptr ? later->descriptor() : -1, POLLIN, 0}};
         collector->add_descriptors(descriptors);
         if (switches != nullptr) switches->add_descriptors(descriptors);
       }
-      poll(descriptors.data(), descriptors.size(), collector->interval_ms());
+      wait_for(descriptors, collector->interval_ms());
       {
         const std::shared_lock no_fork(fork_lock());
         const std::lock_guard guard(mutex);
         drain();
-        if (descriptors[0].revents != 0) return;
+        if (ends || descriptors[0].revents != 0) return;
         if (descriptors[1].revents != 0) {
           join_ftrace();
           later.reset();
@@ -212,7 +231,8 @@ struct StateRecorder::Impl {
   format::StateBackend backend = format::StateBackend::kNone;
   std::uint32_t flags = 0;
   std::uint64_t begin = 0;
-  int stop_event = -1;
+  Descriptor stop_event;
+  std::atomic<bool> ends = false;  // where nothing wakes the thread it looks
   std::binary_semaphore begun{0};
   std::thread thread;
   std::thread removal;
@@ -243,14 +263,16 @@ void StateRecorder::begin(pid_t program, bool running) {
     if (r.collector == nullptr && !may_join && r.options.wanted != Wanted::kFtrace) r.open_perf(running);
   }
   if (r.collector == nullptr) return;
+  r.stop_event = Descriptor(eventfd(0, EFD_CLOEXEC));
+  if (!r.stop_event) return r.give_up(std::string("no descriptor to end the recording by: ") + std::strerror(errno));
   r.begin = arch::time_stamp();
   if (!running) r.faults.emplace(program);
-  r.stop_event = eventfd(0, EFD_CLOEXEC);
   // What a thread does to begin with is not to be forked into either (base/fork_lock.h).
   r.thread = start_thread("karst-states", [&r] {
     r.begun.release();
     r.run();
   });
+  if (!r.thread.joinable()) return r.give_up("no thread can be had to record them");
   r.begun.acquire();
 }
 
@@ -283,10 +305,11 @@ reader::StateLog StateRecorder::stop() {
   reader::StateLog log;
   if (r.thread.joinable()) {
     const std::uint64_t end = arch::time_stamp();
-    eventfd_write(r.stop_event, 1);
+    r.ends = true;
+    eventfd_write(r.stop_event.get(), 1);
     r.thread.join();
     if (r.later != nullptr) r.later->cancel();  // not before: the thread may be about to let go of it
-    close(r.stop_event);
+    r.stop_event = Descriptor();
     r.collector->finish(r.store);
     log = r.store.take(r.begin, end);
     r.describe(log.source);

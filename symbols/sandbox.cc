@@ -479,8 +479,8 @@ Result<std::vector<std::byte>> AskedSandbox::ask(std::span<const std::byte> ques
   }
 }
 
-int open_regular(const char* path, int flags) {
-  const int named = ::open(path, O_PATH | O_CLOEXEC | flags);
+int open_regular(const char* path, int flags, int directory) {
+  const int named = ::openat(directory, path, O_PATH | O_CLOEXEC | flags);
   if (named < 0) return -errno;
   struct stat status {};
   struct statfs system {};

@@ -7,6 +7,7 @@
 // It has the rights of the traced program's user where we are root, no descriptor but its answer's, no arena, limits on
 // time, memory and file size, no new privileges, and a seccomp filter: it can read files, and nothing else.
 #pragma once
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -108,6 +109,6 @@ class AskedSandbox {
 /// Opens a file to be read whose name somebody else chose: a regular one that lies on a file system for data. Nothing
 /// else is opened, not even for a moment: no device, FIFO or socket, no file of /proc or /sys. Returns the descriptor,
 /// or -errno; EINVAL for what is no such file. `flags`: O_NOFOLLOW, or 0.
-int open_regular(const char* path, int flags = 0);
+int open_regular(const char* path, int flags = 0, int directory = AT_FDCWD);
 
 }  // namespace karst::symbols

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
+
+#include "base/output_place.h"
 
 namespace karst::writing {
 namespace {
@@ -67,68 +67,38 @@ int pwrite_fully(int fd, std::span<const std::byte> bytes, std::uint64_t at) {
 /// Some file systems cannot, which is not our failure.
 int flush_to_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 
-int flush_directory(const std::filesystem::path& file) {
-  const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return 0;  // a directory that may be written and not read
-  const int error = flush_to_disk(fd);
-  ::close(fd);
-  return error;
-}
-
-// The one that a signal handler removes. A process writes one trace at a time; of several the last one counts.
-std::atomic<char*> g_temporary{nullptr};
-
 }  // namespace
 
-Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
+Result<OutputFile> OutputFile::create(const std::filesystem::path& path) { return begin(path, false); }
+
+Result<OutputFile> OutputFile::create_numbered(const std::string& stem) { return begin(stem, true); }
+
+Result<OutputFile> OutputFile::begin(const std::filesystem::path& path, bool numbered) {
   const auto refuse = [&path](const std::string& why, const char* advice) {
     return Error{fmt::format("cannot write the trace {}: {}; {}", path.string(), why, advice)};
   };
-  if (path.empty()) return Error{"cannot write the trace: its file name is empty; name a file"};
+  constexpr const char* kAnother = "name a file in a directory that exists and that you may write to";
+  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  auto place = OutputPlace::find(numbered ? directory : path, OutputPlace::Opened::kByItsName);
+  if (!place) return refuse(place.error().message, kAnother);
+  switch (place->there()) {
+    case OutputPlace::There::kDirectory:
+      if (numbered) break;
+      return refuse("it is a directory", "name a file in it");
+    case OutputPlace::There::kSpecial:
+    case OutputPlace::There::kOpened:
+      return refuse("it is not a regular file", "name a regular file");
+    case OutputPlace::There::kFile:
+    case OutputPlace::There::kNothing:
+      break;
+  }
   OutputFile file;
-  file.final_path_ = path;
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
-    std::error_code ec;
-    file.final_path_ = std::filesystem::weakly_canonical(path, ec);
-    if (ec) return refuse(ec.message(), "name a regular file");
-  }
-  if (::stat(file.final_path_.c_str(), &info) == 0) {
-    // Renaming onto a device node would replace the node.
-    if (S_ISDIR(info.st_mode)) return refuse("it is a directory", "name a file in it");
-    if (!S_ISREG(info.st_mode)) return refuse("it is not a regular file", "name a regular file");
-  } else if (errno != ENOENT) {
-    return refuse(reason(errno), "name a file in a directory that exists and that you may write to");
-  }
-  if (!file.final_path_.has_filename()) return refuse("it names a directory", "name a file");
-  return begin(std::move(file));
-}
-
-Result<OutputFile> OutputFile::create_numbered(const std::string& stem) {
-  OutputFile file;
-  file.final_path_ = stem;
-  file.numbered_ = true;
-  return begin(std::move(file));
-}
-
-Result<OutputFile> OutputFile::begin(OutputFile file) {
-  const std::filesystem::path parent = file.final_path_.parent_path();
-  file.fd_ = ::open(parent.empty() ? "." : parent.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file.fd_ < 0) {
-    // A name near the limit must not fail for the sake of our suffix.
-    const std::string shown = file.final_path_.filename().string().substr(0, 200);
-    file.temporary_ = (parent / ("." + shown + ".XXXXXX")).string();
-    file.fd_ = ::mkostemp(file.temporary_.data(), O_CLOEXEC);
-    if (file.fd_ < 0) {
-      file.temporary_.clear();
-      return Error{
-          fmt::format("cannot write the trace {}: {}; name a file in a directory that exists and that you may write to",
-                      file.final_path_.string(), reason(errno))};
-    }
-    // Given up, never freed: a handler may be reading the one before it.
-    g_temporary = ::strdup(file.temporary_.c_str());
-  }
+  file.final_path_ = numbered ? path : place->path();
+  file.name_ = file.final_path_.filename();
+  auto made = NewFile::create(place->directory(), file.name_);
+  if (!made) return refuse(made.error().message, kAnother);
+  file.file_ = std::move(*made);
+  file.numbered_ = numbered;
   file.buffer_.reserve(kBufferSize);
   return file;
 }
@@ -140,32 +110,9 @@ OutputFile OutputFile::to_memory(std::vector<std::byte>& out) {
   return file;
 }
 
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      error_(other.error_),
-      size_(other.size_),
-      final_path_(std::move(other.final_path_)),
-      numbered_(other.numbered_),
-      published_(other.published_),
-      temporary_(std::exchange(other.temporary_, {})),
-      buffer_(std::move(other.buffer_)),
-      keep_(other.keep_),
-      first_ending_(std::move(other.first_ending_)),
-      memory_(other.memory_) {}
+OutputFile::~OutputFile() = default;
 
-OutputFile::~OutputFile() { remove_temporary(); }
-
-void OutputFile::remove_temporary() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  temporary_.clear();
-  if (!published_) g_temporary = nullptr;
-}
-
-void OutputFile::remove_temporary_now() {
-  if (const char* path = g_temporary; path != nullptr) ::unlink(path);
-}
+Descriptor OutputFile::duplicate() const { return Descriptor(::fcntl(file_.descriptor(), F_DUPFD_CLOEXEC, 3)); }
 
 void OutputFile::append(std::span<const std::byte> bytes) {
   size_ += bytes.size();
@@ -180,14 +127,14 @@ void OutputFile::append(std::span<const std::byte> bytes) {
   }
   if (buffer_.size() + bytes.size() > kBufferSize) flush();
   if (bytes.size() >= kBufferSize) {
-    if (error_ == 0) error_ = write_fully(fd_, bytes.data(), bytes.size());
+    if (error_ == 0) error_ = write_fully(file_.descriptor(), bytes.data(), bytes.size());
     return;
   }
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
 void OutputFile::flush() {
-  if (error_ == 0) error_ = write_fully(fd_, buffer_.data(), buffer_.size());
+  if (error_ == 0) error_ = write_fully(file_.descriptor(), buffer_.data(), buffer_.size());
   buffer_.clear();
 }
 
@@ -205,54 +152,23 @@ Error OutputFile::write_error() const {
                   space ? "free that much or name a file on another disk" : "name a file on another disk")};
 }
 
-/// Fails with EEXIST where the name is taken.
-int OutputFile::link_as(const std::filesystem::path& path) const {
-  if (!temporary_.empty()) {
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL) return errno;
-    // File systems without that flag have links, or cannot give a name safely at all.
-    if (::link(temporary_.c_str(), path.c_str()) != 0) return errno;
-    ::unlink(temporary_.c_str());
-    return 0;
-  }
-  const std::string own = "/proc/self/fd/" + std::to_string(fd_);
-  return ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
-}
-
 void OutputFile::take_name() {
   if (numbered_) {
-    const std::string stem = final_path_.string();
+    const std::string stem = name_;
     error_ = EEXIST;
     for (int number = 1; error_ == EEXIST && number < 1'000'000; ++number) {
-      final_path_ = stem + "-" + std::to_string(number) + ".karst";
-      error_ = link_as(final_path_);
+      name_ = stem + "-" + std::to_string(number) + ".karst";
+      error_ = file_.take_free_name(name_);
     }
-    if (error_ != 0) return;
-  } else if (!temporary_.empty()) {
-    if (::rename(temporary_.c_str(), final_path_.c_str()) != 0) error_ = errno;
-    if (error_ != 0) return;
-  } else if (error_ = link_as(final_path_); error_ == EEXIST) {
-    // A link cannot replace a file: by way of a second name, for the moment between two system calls.
-    const std::string shown = final_path_.filename().string().substr(0, 200);
-    for (int attempt = 0; error_ == EEXIST && attempt < 100; ++attempt) {
-      const auto name = "." + shown + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
-      const std::string between = (final_path_.parent_path() / name).string();
-      error_ = link_as(between);
-      if (error_ == 0 && ::rename(between.c_str(), final_path_.c_str()) != 0) {
-        error_ = errno;
-        ::unlink(between.c_str());
-        return;
-      }
-    }
+    final_path_.replace_filename(name_);
+  } else {
+    error_ = file_.replace(name_);
   }
-  if (error_ != 0) return;
-  temporary_.clear();
-  g_temporary = nullptr;
-  error_ = flush_directory(final_path_);
+  if (error_ == 0) error_ = file_.flush_directory();
 }
 
 void OutputFile::write_at_start(std::span<const std::byte> bytes) {
-  if (error_ == 0) error_ = pwrite_fully(fd_, bytes, 0);
+  if (error_ == 0) error_ = pwrite_fully(file_.descriptor(), bytes, 0);
 }
 
 Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t keep) {
@@ -267,13 +183,13 @@ Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t k
   if (error_ == 0) {
     first_ending_.resize(size_ - keep);
     const auto size = static_cast<ssize_t>(first_ending_.size());
-    if (::pread(fd_, first_ending_.data(), first_ending_.size(), static_cast<off_t>(keep)) != size) error_ = EIO;
+    if (::pread(file_.descriptor(), first_ending_.data(), first_ending_.size(), static_cast<off_t>(keep)) != size) error_ = EIO;
   }
-  if (error_ == 0) error_ = flush_to_disk(fd_);
+  if (error_ == 0) error_ = flush_to_disk(file_.descriptor());
   if (error_ == 0) take_name();
   if (error_ != 0) {
     const Error error = write_error();
-    remove_temporary();
+    file_ = NewFile();
     return error;
   }
   published_ = true;
@@ -287,18 +203,18 @@ Status OutputFile::commit(std::span<const std::byte> new_start) {
   } else if (const Status done = add_second_part(new_start); !done) {
     return done;
   }
-  ::close(std::exchange(fd_, -1));  // what it could report, fsync has
+  file_ = NewFile();  // what a close could report, fsync has
   return Unit{};
 }
 
 Status OutputFile::add_second_part(std::span<const std::byte> new_start) {
-  if (error_ == 0) error_ = pwrite_fully(fd_, buffer_, keep_);
+  if (error_ == 0) error_ = pwrite_fully(file_.descriptor(), buffer_, keep_);
   // The start says that the second part is there: not before it is.
-  if (error_ == 0) error_ = flush_to_disk(fd_);
+  if (error_ == 0) error_ = flush_to_disk(file_.descriptor());
   write_at_start(new_start);
   if (error_ == 0) return Unit{};
-  static_cast<void>(::ftruncate(fd_, static_cast<off_t>(keep_)));
-  static_cast<void>(pwrite_fully(fd_, first_ending_, keep_));
+  static_cast<void>(::ftruncate(file_.descriptor(), static_cast<off_t>(keep_)));
+  static_cast<void>(pwrite_fully(file_.descriptor(), first_ending_, keep_));
   return write_error();
 }
 

@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
+#include "base/new_file.h"
 #include "base/result.h"
 
 namespace karst::writing {
 
 /// A file that gets its name only when it can be used: as a whole, or in two parts, the second of which may fail.
 ///
-/// Until then it has no name at all (O_TMPFILE), so that nothing is left behind whatever ends this process. Where the
-/// file system lacks that it has a temporary name, which the destructor and remove_temporary_now() take away.
-/// What has its name is on the disk: bytes first, then the name (fsync of the file, then of its directory).
+/// Where its name is and how it gets it: base/output_place.h, base/new_file.h. What has its name is on the disk: bytes
+/// first, then the name (fsync of the file, then of its directory).
 /// Move-only; one thread at a time.
 class OutputFile {
  public:
@@ -24,7 +25,7 @@ class OutputFile {
   static Result<OutputFile> create_numbered(const std::string& stem);
   static OutputFile to_memory(std::vector<std::byte>& out);
 
-  OutputFile(OutputFile&& other) noexcept;
+  OutputFile(OutputFile&& other) noexcept = default;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
@@ -42,27 +43,25 @@ class OutputFile {
   /// The final name. Of a numbered file: the one that it got, and before that its stem.
   const std::filesystem::path& path() const { return final_path_; }
 
-  /// For a signal handler that ends the process: removes the temporary file, if there is one with a name.
-  static void remove_temporary_now();
+  /// Another descriptor of the file, whatever has its name by then; none where there is none to be had.
+  Descriptor duplicate() const;
 
  private:
   OutputFile() = default;
-  static Result<OutputFile> begin(OutputFile file);
+  static Result<OutputFile> begin(const std::filesystem::path& path, bool numbered);
   void flush();
   void write_at_start(std::span<const std::byte> bytes);
   void take_name();
-  int link_as(const std::filesystem::path& path) const;
   Status add_second_part(std::span<const std::byte> new_start);
   Error write_error() const;
-  void remove_temporary();
 
-  int fd_ = -1;
+  NewFile file_;
+  std::string name_;  // its last part; of a numbered file: its stem
   int error_ = 0;  // errno of the first failure
   std::uint64_t size_ = 0;
   std::filesystem::path final_path_;
   bool numbered_ = false;
   bool published_ = false;
-  std::string temporary_;  // empty: it has no name, or the final one
   std::vector<std::byte> buffer_;
   std::uint64_t keep_ = 0;               // published: where the second part goes
   std::vector<std::byte> first_ending_;  // what is there instead of it

@@ -508,6 +508,8 @@ std::uint64_t TraceWriter::size() const {
 
 bool TraceWriter::failed() const { return impl_->file.failed(); }
 
+Descriptor TraceWriter::duplicate() const { return impl_->file.duplicate(); }
+
 const std::filesystem::path& TraceWriter::path() const { return impl_->file.path(); }
 
 Status TraceWriter::keep_events() {

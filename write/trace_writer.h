@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "format/event.h"
 #include "format/trace.h"
@@ -34,7 +35,8 @@ namespace karst::writing {
 class TraceWriter {
  public:
   /// Creates the file (mode 0600: a trace holds command lines and source text). An existing regular file at `path` is
-  /// replaced when this one gets its name; a symbolic link is followed.
+  /// replaced when this one gets its name; a symbolic link is followed if nobody else may have put it there
+  /// (base/output_place.h).
   /// Error: the directory is missing or not writable, or `path` is a directory, a device or the like.
   static Result<TraceWriter> create(const std::filesystem::path& path);
   /// The same with the name STEM-N.karst, N being the first number that is free when the file gets it.
@@ -96,6 +98,9 @@ class TraceWriter {
   /// says how many bytes the trace needs); nothing is left behind and an older file of that name
   /// is unchanged; after keep_events() the raw trace stays. Call once; nothing may be added afterwards.
   Status finish();
+  /// Another descriptor of the file, by which it is the same whatever has its name by then; none if there is none to be
+  /// had.
+  Descriptor duplicate() const;
   /// The file's name; of a numbered one, when it has got it.
   const std::filesystem::path& path() const;
 

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "collect/launch/standby.h"
 #include "symbols/sandbox.h"
-#include "write/output_file.h"
 
 namespace karst::collect {
 namespace {
@@ -17,7 +17,7 @@ void interrupt(int signal) {
     return;
   }
   Standby::dismiss_now();
-  writing::OutputFile::remove_temporary_now();
+  NewFile::remove_temporary_now();
   struct sigaction normal {};
   normal.sa_handler = SIG_DFL;
   sigaction(signal, &normal, nullptr);

@@ -31,6 +31,7 @@
 #include "collect/launch/trigger.h"
 #include "collect/launch/untraced_programs.h"
 #include "format/system.h"
+#include "sched/quiet_thread.h"
 
 namespace karst::collect {
 namespace {
@@ -48,12 +49,15 @@ class Signals {
     normal.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &normal, &child_before_);
     descriptor_ = Descriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!descriptor_) why_ = std::strerror(errno);
   }
   ~Signals() { restore(); }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
+  /// Negative: there is none.
   int descriptor() const { return descriptor_.get(); }
+  const std::string& why() const { return why_; }
   void restore() const {
     sigaction(SIGCHLD, &child_before_, nullptr);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -66,7 +70,17 @@ class Signals {
   sigset_t before_{};
   struct sigaction child_before_ {};
   Descriptor descriptor_;
+  std::string why_;
 };
+
+/// read(2) and write(2) of one piece, which no signal ends.
+template <typename Call>
+bool is_whole(std::size_t size, Call&& call) {
+  ssize_t n = 0;
+  do n = call();
+  while (n < 0 && errno == EINTR);
+  return n == static_cast<ssize_t>(size);
+}
 
 double ns_of(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3; }
 
@@ -102,6 +116,7 @@ class Launcher {
   Launcher(const LaunchOptions& options, Session session) : options_(options), session_(std::move(session)) {}
 
   Status start() {
+    if (signals_.descriptor() < 0) return Error{std::string("cannot take signals by a descriptor: ") + signals_.why()};
     const auto preload = preload_value(options_);
     if (!preload) return preload.error();
     std::string runtime_options = options_.runtime_options;
@@ -131,7 +146,8 @@ class Launcher {
       failure_in = Descriptor();
       pid_t recorder = 0;
       // Whoever should trace us may have ended.
-      if (read(go_in.get(), &recorder, sizeof recorder) != sizeof recorder) _exit(failed_status);
+      if (!is_whole(sizeof recorder, [&] { return read(go_in.get(), &recorder, sizeof recorder); }))
+        _exit(failed_status);
       if (options_.takes_place) prctl(PR_SET_PTRACER, static_cast<unsigned long>(recorder), 0, 0, 0);
       signals_.restore();
       Failure failed;
@@ -166,21 +182,25 @@ class Launcher {
       const Status sampled = sampler_.start(program_);
       result_.samples_alone = options_.program.takes_no_runtime() && sampler_.works();
       if (!sampled && options_.program.is_static) {
-        go_out = Descriptor();  // it ends before it was the program
-        if (!options_.takes_place) waitpid(program_, nullptr, 0);
+        end_unbegun(go_out);
         return Error{options_.program.path.string() + " is statically linked, so that it could only be sampled, and " +
                      sampled.error().message};
       }
     }
     result_.times.started = RunTimes::Clock::now();
     const pid_t own = getpid();
-    static_cast<void>(!send(go_out.get(), &own, sizeof own, MSG_NOSIGNAL));  // Ctrl-C may have ended it
+    // Ctrl-C may have ended it.
+    if (!is_whole(sizeof own, [&] { return send(go_out.get(), &own, sizeof own, MSG_NOSIGNAL); }) && errno != EPIPE) {
+      const Error why{std::string("cannot let the program begin: ") + std::strerror(errno)};
+      end_unbegun(go_out);
+      return why;
+    }
     Failure failed;
-    if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
+    if (is_whole(sizeof failed, [&] { return read(failure_in.get(), &failed, sizeof failed); })) {
       if (options_.takes_place) {
         static_cast<void>(go_out.release());  // it waits until this process has said why, and ends
       } else {
-        waitpid(program_, nullptr, 0);
+        reap();
       }
       return explain(failed);
     }
@@ -197,8 +217,8 @@ class Launcher {
       processes_.add_descriptors(descriptors);
       const std::size_t end_of_processes = descriptors.size();
       triggers_.add_descriptors(descriptors);
-      const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting());
-      if (poll(descriptors.data(), descriptors.size(), look_again ? 50 : -1) < 0 && errno != EINTR) break;
+      const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting()) || unsure_;
+      sched::wait_for(descriptors, look_again ? 50 : -1);
       take_hits();  // before a report that the process has become another program
       // Reports before ends: one that a process sent before it died is there by then.
       take_reports();
@@ -213,6 +233,7 @@ class Launcher {
         result_.cpu_ns = end.cpu_ns;
         other_ = OtherProcess();
       }
+      if (unsure_) look_after_program();
       if (!running_ && !others_left()) break;
     }
     result_.times.ended = RunTimes::Clock::now();
@@ -458,23 +479,44 @@ class Launcher {
     while (signals_.next(info)) {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == SIGCHLD) {
-        int status = 0;
-        rusage usage{};
-        while (running_ && wait4(program_, &status, WNOHANG | WUNTRACED, &usage) == program_) {
-          if (WIFSTOPPED(status)) {
-            stop_along(WSTOPSIG(status));
-            continue;
-          }
-          running_ = false;
-          result_.wait_status = status;
-          result_.cpu_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
-        }
+        look_after_program();
       } else if (!running_) {
         stop_ = stop_ || number == SIGINT || number == SIGTERM || number == SIGQUIT;
       } else if (info.ssi_code != SI_KERNEL && !options_.takes_place) {  // the terminal tells the program itself
         kill(program_, number);
       }
     }
+  }
+
+  void look_after_program() {
+    unsure_ = false;
+    while (running_) {
+      int status = 0;
+      rusage usage{};
+      const pid_t ended = wait4(program_, &status, WNOHANG | WUNTRACED, &usage);
+      if (ended != program_) {
+        unsure_ = ended < 0;  // its signal has come, and there is no other one
+        return;
+      }
+      if (WIFSTOPPED(status)) {
+        stop_along(WSTOPSIG(status));
+        continue;
+      }
+      running_ = false;
+      result_.wait_status = status;
+      result_.cpu_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
+    }
+  }
+
+  void reap() const {
+    while (waitpid(program_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  /// What waits for its beginning ends before it was the program.
+  void end_unbegun(Descriptor& go) const {
+    go = Descriptor();
+    reap();
   }
 
   /// An editor or pager that takes Ctrl-Z as a key stops itself alone; the shell waits for us.
@@ -506,6 +548,7 @@ class Launcher {
   bool running_ = true;
   bool stop_ = false;
   bool told_ = false;
+  bool unsure_ = false;  // whether the program has ended: the system did not tell
   LaunchResult result_;
 };
 

@@ -1,5 +1,6 @@
 #include "collect/launch/session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -24,6 +25,8 @@ namespace {
 constexpr std::size_t kMostSilent = 256;
 // Each takes two descriptors until it is dealt with. What is left makes the socket readable again.
 constexpr int kMostAtOnce = 8;
+// A second of having no descriptor for who waits.
+constexpr int kMostInVain = 100;
 
 }  // namespace
 
@@ -69,7 +72,16 @@ Result<Session> Session::listen() {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (!fd || bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(fd.get(), 128) != 0)
     return Error{std::string("cannot make a socket for the traced processes: ") + std::strerror(errno)};
-  return Session(std::move(fd), std::move(name), secret);
+  Descriptor spare(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!spare) return Error{std::string("cannot keep a descriptor for the traced processes: ") + std::strerror(errno)};
+  return Session(std::move(fd), std::move(spare), std::move(name), secret);
+}
+
+/// Who is not heard would wait for ever. The process goes on and is missing.
+void Session::refuse_one() {
+  spare_ = Descriptor();
+  if (Descriptor refused(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)); refused) ++lost_;
+  spare_ = Descriptor(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 std::string Session::option() const {
@@ -85,11 +97,14 @@ void Session::accept_some() {
   for (int taken = 0; taken < kMostAtOnce; ++taken) {
     Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection) {
+      if (errno == ECONNABORTED || errno == EINTR) continue;
+      if (errno == EAGAIN) return;
       // The peer is waiting still; do not ask again at once.
-      if (errno == EMFILE || errno == ENFILE) usleep(10'000);
-      if (errno != ECONNABORTED && errno != EINTR) return;
-      continue;
+      usleep(10'000);
+      if (++vain_ >= kMostInVain) refuse_one();
+      return;
     }
+    vain_ = 0;
     ucred peer{};
     socklen_t peer_size = sizeof peer;
     if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||

@@ -65,12 +65,15 @@ class Session {
     pid_t pid;
     uid_t uid;
   };
-  Session(Descriptor socket, std::string name, const format::SessionSecret& secret)
-      : socket_(std::move(socket)), name_(std::move(name)), secret_(secret) {}
+  Session(Descriptor socket, Descriptor spare, std::string name, const format::SessionSecret& secret)
+      : socket_(std::move(socket)), spare_(std::move(spare)), name_(std::move(name)), secret_(secret) {}
   void accept_some();
+  void refuse_one();
   std::optional<Arrival> read(Peer& peer, bool& silent);
 
   Descriptor socket_;
+  Descriptor spare_;  ///< given up where there is no other one, to refuse who waits
+  int vain_ = 0;      ///< looks in a row at which there was none
   std::string name_;
   format::SessionSecret secret_;
   std::vector<Peer> silent_;  ///< connected, not spoken yet

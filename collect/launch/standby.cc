@@ -25,7 +25,12 @@ bool wait_for_word(int fd) {
 }
 
 /// It may have had its word, and be gone, when a second signal interrupts what a first one does.
-void give_word(int fd) { static_cast<void>(!::send(fd, "", 1, MSG_NOSIGNAL)); }
+bool give_word(int fd) {
+  ssize_t n = 0;
+  do n = ::send(fd, "", 1, MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+  return n == 1 || errno == EPIPE;
+}
 
 }  // namespace
 
@@ -58,14 +63,15 @@ Standby::Standby(const std::function<void()>& instead) {
 void Standby::dismiss() {
   if (word_ < 0) return;
   g_word = -1;
-  give_word(word_);
+  // What does not get the word would take our place.
+  if (!give_word(word_)) ::kill(process_, SIGKILL);
   ::close(std::exchange(word_, -1));
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 void Standby::dismiss_now() {
-  if (const int word = g_word; word >= 0) give_word(word);
+  if (const int word = g_word; word >= 0) static_cast<void>(give_word(word));
 }
 
 }  // namespace karst::collect
