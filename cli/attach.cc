@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +40,7 @@
 #include "format/filter_list.h"
 #include "format/options.h"
 #include "sampler/sampler.h"
+#include "sched/quiet_thread.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -150,11 +153,12 @@ Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, colle
   constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
   const sigset_t taken = hold_endings();
   const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
+  if (!signals) return Error{std::string("cannot wait for Ctrl-C by a descriptor: ") + std::strerror(errno)};
   const Descriptor ended = process.ending();
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
-    if (poll(descriptors.data(), descriptors.size(), kLookEveryMs) < 0) continue;
+    sched::wait_for(descriptors, kLookEveryMs);
     for (collect::TriggerHit& hit : triggers.take()) {
       std::fprintf(stderr, "karst: %s was reached in thread %d\n", printable(hit.what).c_str(),
                    static_cast<int>(hit.hit.tid));

@@ -1,6 +1,5 @@
 #include "cli/live_run.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -78,11 +77,6 @@ class LiveThread : public LiveRun {
   }
 
   void show() {
-    // A reader that goes away is an error of ours, and does not end karst.
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
     for (bool at_once = false, last = false; !last;) {
       std::vector<Arrived> arrived;
       {

@@ -209,6 +209,10 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
                     const char* missing) {
   for (const reader::Problem& p : run.problems) fail({p.message});
   for (const auto& u : run.untraced) fail({fmt::format("{}: {} {}", missing, u.program, u.reason)});
+  if (!run.failure.empty()) {
+    fail({fmt::format("no {} was written: {}", what, run.failure)});
+    return false;
+  }
   if (run.processes.empty()) {
     fail({explain_nothing(launch.arguments[0], launch.program, run, what)});
     say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.built_libraries);

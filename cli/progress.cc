@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 namespace karst::cli {
 
 Progress::Progress(std::string what, std::uint64_t total, bool shown) : what_(std::move(what)), total_(total) {
-  if (shown && ::isatty(STDERR_FILENO) == 1) shower_ = std::thread([this] { show(); });
+  if (!shown || ::isatty(STDERR_FILENO) != 1) return;
+  try {
+    shower_ = std::thread([this] { show(); });
+  } catch (const std::system_error&) {  // what goes on is done unseen
+  }
 }
 
 Progress::~Progress() {

@@ -14,9 +14,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -425,7 +427,16 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const int failed = status != 0 ? status : kExitFailed;
   if (!say_how_it_ran(launch, *ran, "trace", "not in the trace")) return status_without_trace(launch, *ran);
   OlderTrace older(output);
-  const auto summary = write_trace(options, launch, *ran, output, *writer);
+  const auto written_trace = [&]() -> Result<collect::RecordingSummary> {
+    try {
+      return write_trace(options, launch, *ran, output, *writer);
+    } catch (const std::bad_alloc&) {
+      return Error{"cannot write the trace " + output + ": out of memory"};
+    } catch (const std::exception& error) {
+      return Error{"cannot write the trace " + output + ": " + error.what()};
+    }
+  };
+  const auto summary = written_trace();
   interruption.reset();
   if (!summary) {
     fail(summary.error());

@@ -70,7 +70,6 @@ class Stops {
       // What was ignored stays so.
       if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(signal, &stop, nullptr);
     }
-    ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away ends the looking
   }
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,9 +45,11 @@ class Keys {
     sigset_t taken;
     sigemptyset(&taken);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) sigaddset(&taken, signal);
-    if (sigprocmask(SIG_BLOCK, &taken, nullptr) != 0) return;
+    sigset_t mask;
+    if (sigprocmask(SIG_BLOCK, &taken, &mask) != 0) return;
     signals_ = signalfd(-1, &taken, SFD_CLOEXEC);
     there_ = signals_ >= 0 && change();
+    if (!there_) sigprocmask(SIG_SETMASK, &mask, nullptr);  // nobody would hear them
   }
   ~Keys() {
     if (there_) restore();
@@ -59,7 +62,9 @@ class Keys {
   /// Waits for so long, or until a key is pressed. False: the user, or a signal, wants an end.
   bool wait(std::uint64_t ms) {
     pollfd of[] = {{there_ ? STDIN_FILENO : -1, POLLIN, 0}, {there_ ? signals_ : -1, POLLIN, 0}};
-    if (poll(of, 2, static_cast<int>(ms)) <= 0) return true;
+    const int ready = poll(of, 2, static_cast<int>(ms));
+    if (ready < 0 && errno != EINTR) usleep(static_cast<useconds_t>(std::min<std::uint64_t>(ms, 1000) * 1000));
+    if (ready <= 0) return true;
     if (of[1].revents != 0) return obey();
     char typed = 0;
     return read(STDIN_FILENO, &typed, 1) == 1 && typed != 'q' && typed != 'Q';

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -95,7 +96,6 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   sigemptyset(&ending);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
 
   view::ServerOptions options;
   options.files.assign(files.begin(), files.end());
@@ -106,11 +106,16 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   const std::string url = (*server)->url() + shown;
   const bool remote = has("SSH_CONNECTION") && !has("DISPLAY") && !has("WAYLAND_DISPLAY");
 
-  std::thread waiter([&ending, &server] {
-    int signal = 0;
-    sigwait(&ending, &signal);
-    (*server)->stop();
-  });
+  std::thread waiter;
+  try {
+    waiter = std::thread([&ending, &server] {
+      int signal = 0;
+      sigwait(&ending, &signal);
+      (*server)->stop();
+    });
+  } catch (const std::system_error& error) {
+    return fail({std::string("no thread can be had to wait for Ctrl-C: ") + error.what()});
+  }
   if (remote) {
     std::fprintf(stderr,
                  "karst: this is a session over ssh. On the machine where your browser is, run\n"
@@ -122,10 +127,14 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   std::fflush(stdout);
   std::thread opener;
   if (!no_browser && !remote) {
-    opener = std::thread([url] {
-      if (!open_browser(url))
-        std::fputs("karst: no browser could be started; open the address above in yours\n", stderr);
-    });
+    constexpr const char* kNone = "karst: no browser could be started; open the address above in yours\n";
+    try {
+      opener = std::thread([url] {
+        if (!open_browser(url)) std::fputs(kNone, stderr);
+      });
+    } catch (const std::system_error&) {
+      std::fputs(kNone, stderr);
+    }
   }
   (*server)->run();
   if (opener.joinable()) opener.join();

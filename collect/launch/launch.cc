@@ -14,10 +14,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -205,6 +207,20 @@ class Launcher {
       return explain(failed);
     }
     return Unit{};
+  }
+
+  /// Whatever became of the recording, the program's result is passed on.
+  LaunchResult wait_untraced(const std::string& why) {
+    std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
+    while (running_) {
+      sched::wait_for(descriptors, unsure_ ? 50 : -1);
+      take_signals();
+      if (unsure_) look_after_program();
+    }
+    LaunchResult result;
+    result.wait_status = result_.wait_status;
+    result.failure = why;
+    return result;
   }
 
   LaunchResult wait() {
@@ -490,6 +506,7 @@ class Launcher {
 
   void look_after_program() {
     unsure_ = false;
+    if (options_.takes_place) return;  // no child of ours
     while (running_) {
       int status = 0;
       rusage usage{};
@@ -559,7 +576,13 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   if (!session) return session.error();
   Launcher launcher(options, std::move(*session));
   if (const Status started = launcher.start(); !started) return started.error();
-  return launcher.wait();
+  try {
+    return launcher.wait();
+  } catch (const std::bad_alloc&) {
+    return launcher.wait_untraced("out of memory");
+  } catch (const std::exception& error) {
+    return launcher.wait_untraced(error.what());
+  }
 }
 
 }  // namespace karst::collect

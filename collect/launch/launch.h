@@ -65,6 +65,7 @@ struct LaunchResult {
   double cpu_ns = 0;             ///< CPU time that it has had, with what it started and waited for
   std::vector<RecordedProcess> processes;
   std::vector<ClockPair> pairs;                    ///< readings of the clock at both ends
+  std::string failure;             ///< what ended karst's part while the program ran on; empty: nothing did
   bool reached = false;                            ///< the runtime reported from the program itself
   bool impossible = false;                         ///< a process could not be traced and said why itself
   std::uint64_t functions = 0;                     ///< of all processes

@@ -98,6 +98,19 @@ void eat() {
   }
 }
 
+// What raises a signal, or fails where that is ignored.
+void fail_to_write(bool to_pipe) {
+  int ends[2] = {-1, fileno(tmpfile())};
+  if (to_pipe) {
+    if (pipe(ends) != 0) exit(1);
+    close(ends[0]);
+  }
+  static char bytes[1 << 17];
+  while (write(ends[1], bytes, sizeof bytes) > 0) {
+  }
+  puts("it failed only");
+}
+
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "none";
   work(1000);
@@ -119,6 +132,12 @@ int main(int argc, char** argv) {
   if (how == "strict") strict();
   if (how == "no-clock") no_clock();
   if (how == "eat") eat();
+  if (how == "file-size" || how == "pipe") fail_to_write(how == "pipe");
+  if (how == "leaves") {
+    puts("ready");
+    fflush(stdout);
+    for (;; usleep(1000)) leaf();
+  }
   if (how == "close-all") {
     for (int fd = 3; fd < 1024; ++fd) close(fd);
     work(100000);
