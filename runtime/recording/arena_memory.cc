@@ -4,6 +4,7 @@
 // A file outlives the process and the machine's restart. Its space is allocated before its pages are touched, and only
 // file systems are taken on which allocated space stays so: with copy-on-write a later store could still find the disk
 // full. A core file gets the parts that are in use (MADV_DODUMP): the kernel would write all others as zeros.
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/magic.h>
@@ -13,6 +14,7 @@
 #include <sys/vfs.h>
 
 #include "runtime/recording/arena.h"
+#include "runtime/system/held_directory.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
@@ -97,13 +99,13 @@ Path expand(const char* pattern) {
 enum class There { kNothing, kDeadArena, kLivingArena, kSomethingElse };
 
 /// What lies under that name. Nothing is opened but a regular file of our own user.
-There look_at(const char* path) {
+There look_at(int directory, const char* name) {
   struct stat status {};
-  if (sys::call(SYS_newfstatat, AT_FDCWD, sys::word(path), sys::word(&status), AT_SYMLINK_NOFOLLOW) != 0)
+  if (sys::call(SYS_newfstatat, directory, sys::word(name), sys::word(&status), AT_SYMLINK_NOFOLLOW) != 0)
     return There::kNothing;
   if (!S_ISREG(status.st_mode) || status.st_uid != static_cast<uid_t>(sys::call(SYS_geteuid)))
     return There::kSomethingElse;
-  const long fd = sys::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const long fd = sys::call(SYS_openat, directory, sys::word(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
   if (fd < 0) return There::kSomethingElse;
   ArenaHeader h{};
   const long n = sys::read(static_cast<int>(fd), &h, sizeof h);
@@ -163,10 +165,15 @@ void Arena::keep_file_name(const char* pattern) {
 /// name becomes NAME.old; beside a living one's, this one is NAME.PID. Nothing else is replaced.
 const char* Arena::open_file(std::uint64_t size) {
   Path path = expand(file_);
+  if (!path.fits()) return "its name is too long";
+  const HeldDirectory directory(path.get());
+  if (directory.number() == -ELOOP) return "a symbolic link leads there that another user may have made";
+  if (directory.number() < 0) return "it cannot be created there";
+  const int in = directory.number();
   for (int tries = 0; tries < 4; ++tries) {
     if (!path.fits()) return "its name is too long";
-    const long fd = sys::call(SYS_openat, AT_FDCWD, sys::word(path.get()),
-                              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const long name = sys::word(HeldDirectory::name_in(path.get()));
+    const long fd = sys::call(SYS_openat, in, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     constexpr long kExists = -17;
     if (fd >= 0) {
       descriptor_.take(fd);
@@ -180,18 +187,18 @@ const char* Arena::open_file(std::uint64_t size) {
         why = "it cannot have the size that is needed";
       if (why == nullptr) return nullptr;
       descriptor_.close();
-      sys::call(SYS_unlinkat, AT_FDCWD, sys::word(path.get()), 0);
+      sys::call(SYS_unlinkat, in, name, 0);
       return why;
     }
     if (fd != kExists) return "it cannot be created there";
-    switch (look_at(path.get())) {
+    switch (look_at(in, HeldDirectory::name_in(path.get()))) {
       case There::kNothing:
         break;
       case There::kDeadArena: {
         Path old(path.get());
         old.text(".old", 4);
         if (!old.fits()) return "its name is too long";
-        sys::call(SYS_renameat, AT_FDCWD, sys::word(path.get()), AT_FDCWD, sys::word(old.get()));
+        sys::call(SYS_renameat, in, name, in, sys::word(HeldDirectory::name_in(old.get())));
         break;
       }
       case There::kLivingArena:

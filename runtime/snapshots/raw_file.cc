@@ -28,20 +28,22 @@ std::uint64_t limit_on_files() {
 
 }  // namespace
 
-RawFile::RawFile(const char* path, char* space) : path_(path), temporary_(space), most_(limit_on_files()) {
+RawFile::RawFile(const char* path, char* space)
+    : path_(path), directory_(path), temporary_(space), most_(limit_on_files()) {
   constexpr std::size_t kEnding = 20;  // ".", 16 digits, NUL
-  const std::size_t size = length(path);
-  if (size == 0 || size + kEnding > kNameSpace) {
-    error_ = size == 0 ? -ENOENT : -ENAMETOOLONG;
+  const char* const name = HeldDirectory::name_in(path);
+  const std::size_t size = length(name);
+  if (size == 0 || size + kEnding > kNameSpace || directory_.number() < 0) {
+    error_ = size == 0 ? -ENOENT : directory_.number() < 0 ? directory_.number() : -ENAMETOOLONG;
     return;
   }
-  copy(temporary_, path, size);
+  copy(temporary_, name, size);
   temporary_[size] = '.';
   for (int tries = 0; tries < 100; ++tries) {
     std::uint64_t number = arch::time_stamp() ^ static_cast<std::uint64_t>(sys::gettid()) << 40;
     for (unsigned i = 1; i <= 16; ++i, number >>= 4) temporary_[size + i] = "0123456789abcdef"[number & 15];
     temporary_[size + 17] = '\0';
-    const long fd = sys::call(SYS_openat, AT_FDCWD, sys::word(temporary_),
+    const long fd = sys::call(SYS_openat, directory_.number(), sys::word(temporary_),
                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {
       fd_ = static_cast<int>(fd);
@@ -60,7 +62,7 @@ RawFile::RawFile(const char* path, char* space) : path_(path), temporary_(space)
 RawFile::~RawFile() {
   if (fd_ < 0) return;
   sys::close(fd_);
-  sys::call(SYS_unlinkat, AT_FDCWD, sys::word(temporary_), 0);
+  sys::call(SYS_unlinkat, directory_.number(), sys::word(temporary_), 0);
 }
 
 void RawFile::put(iovec* parts, std::uint32_t count) {
@@ -185,11 +187,13 @@ int RawFile::finish(std::uint64_t events, bool only_new) {
     ended_ = true;
   }
   // A link to an existing name fails, where a rename would replace it.
-  const long done = only_new ? sys::call(SYS_linkat, AT_FDCWD, sys::word(temporary_), AT_FDCWD, sys::word(path_), 0)
-                             : sys::call(SYS_renameat, AT_FDCWD, sys::word(temporary_), AT_FDCWD, sys::word(path_));
+  const int in = directory_.number();
+  const long name = sys::word(HeldDirectory::name_in(path_));
+  const long done = only_new ? sys::call(SYS_linkat, in, sys::word(temporary_), in, name, 0)
+                             : sys::call(SYS_renameat, in, sys::word(temporary_), in, name);
   if (done == -EEXIST && only_new) return -EEXIST;
   if (done != 0) return error_ = static_cast<int>(done);
-  if (only_new) sys::call(SYS_unlinkat, AT_FDCWD, sys::word(temporary_), 0);
+  if (only_new) sys::call(SYS_unlinkat, directory_.number(), sys::word(temporary_), 0);
   sys::close(fd_);
   fd_ = -1;
   return 0;

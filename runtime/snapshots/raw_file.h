@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "format/trace.h"
+#include "runtime/system/held_directory.h"
 
 struct iovec;
 
@@ -40,6 +41,7 @@ class RawFile {
   /// The end chunk; `events` are those of all BLKS chunks. Returns 0 with the file under its name, or -errno; with
   /// `only_new`, -EEXIST when there is such a file (and finish() may be called again after rename_to()).
   int finish(std::uint64_t events, bool only_new);
+  /// In the same directory.
   void rename_to(const char* path) { path_ = path; }
   /// finish() waits until the file is on the disk before it gets its name: for what is all that remains.
   void keep_safe() { safe_ = true; }
@@ -50,7 +52,8 @@ class RawFile {
   void put(iovec* parts, std::uint32_t count);
 
   const char* path_;
-  char* temporary_;
+  const HeldDirectory directory_;
+  char* temporary_;  ///< in it
   int fd_ = -1;
   int error_ = 0;
   bool ended_ = false;

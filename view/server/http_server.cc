@@ -238,7 +238,10 @@ Status HttpServer::run() {
       next = std::min(next, one.until);
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
-    if (::poll(polled.data(), polled.size(), static_cast<int>(std::max<long>(left, 0)) + 1) < 0) continue;
+    if (::poll(polled.data(), polled.size(), static_cast<int>(std::max<long>(left, 0)) + 1) < 0) {
+      if (errno != EINTR) ::poll(nullptr, 0, 10);  // it would be tried again at once
+      continue;
+    }
     const auto now = Clock::now();
     std::size_t i = 2;
     bool queued = false;
