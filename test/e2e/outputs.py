@@ -163,6 +163,30 @@ class Attacks(OutputsTest):
         done = self.karst("snapshot", "outputs", cwd=self.shared / "theirs", status=0)
         self.assertRegex(done.stderr, r"outputs-\d+-1\.karst")
 
+    def test_files_of_the_program_itself(self):
+        """The arena's file and snapshots that the program writes, as root."""
+        for place in self.places():
+            self.nobody("ln", "-s", self.own, place / "way")
+            done = self.karst("run", "-o", self.directory / "t.karst", *self.SCHED, "--file", place / "way" / "arena",
+                              program(), status=0)
+            self.assertIn("a symbolic link leads there that another user may have made", done.stderr)
+            self.assertEqual(os.listdir(self.own), ["target"])
+            self.karst("run", "-o", self.directory / "t.karst", *self.SCHED, "--file", place / "arena", program(),
+                       status=0)
+            self.assertTrue((place / "arena").is_file())
+            for directory, expected in ((place / "way", 0), (place, 1)):
+                karst = subprocess.Popen(
+                    [KARST, "run", "-o", self.directory / "t.karst", *self.SCHED, "--signal", "USR2", "--snapshots",
+                     directory, program(), "pause"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(karst.stdout.readline(), "ready\n")
+                child = Path(f"/proc/{karst.pid}/task/{karst.pid}/children").read_text().split()[0]
+                os.kill(int(child), signal.SIGUSR2)
+                self.assertIn("outputs-", karst.stderr.readline())  # what was written, or why nothing was
+                karst.terminate()
+                karst.communicate(timeout=TIMEOUT)
+                self.assertEqual(os.listdir(self.own), ["target"])
+                self.assertEqual(len(list(place.glob("outputs-*"))), expected)
+
     def test_hard_links_and_files_of_others(self):
         for place in self.places():
             for name, command in self.outputs().items():
