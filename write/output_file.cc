@@ -164,7 +164,6 @@ void OutputFile::take_name() {
   } else {
     error_ = file_.replace(name_);
   }
-  if (error_ == 0) error_ = file_.flush_directory();
 }
 
 void OutputFile::write_at_start(std::span<const std::byte> bytes) {
@@ -194,6 +193,9 @@ Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t k
   }
   published_ = true;
   keep_ = size_ = keep;
+  if (const int late = file_.flush_directory(); late != 0)
+    return Error{fmt::format("the trace {} is written, but whether its name is on the disk is not known: {}",
+                             final_path_.string(), reason(late))};
   return Unit{};
 }
 

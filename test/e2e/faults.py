@@ -266,7 +266,8 @@ class Calls(TortureTest):
     def check_snapshot(self, status, out, err, what):
         left = set(os.listdir(self.work))
         self.assertLessEqual(left, {"s.karst"}, what)
-        self.assertEqual(status, 0 if left else 1, what)
+        if "whether its name is on the disk is not known" not in err:
+            self.assertEqual(status, 0 if left else 1, what)
         self.assertRegex(err, "(?m)^karst: ", what)
 
     def snapshots(self, whole):
@@ -344,10 +345,12 @@ class Calls(TortureTest):
 class Limits(TortureTest):
     """A limit on the size of files, and pipes that nobody reads, raise signals where a write fails."""
 
-    def limited(self, size, *command, **more):
+    def limited(self, size, *command, most=None, **more):
+        most = size if most is None else most
+
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
         return subprocess.run([KARST, *map(str, command)], cwd=self.directory, capture_output=True, text=True,
                               timeout=TIMEOUT, preexec_fn=limit, **more)
 
@@ -377,11 +380,11 @@ class Limits(TortureTest):
         for ending in ("file-size", "pipe"):
             number = signal.SIGXFSZ if ending == "file-size" else signal.SIGPIPE
             done = self.limited(1 << 16, "run", "-o", "own.karst", *self.SCHED, program(), ending,
-                                restore_signals=True)
+                                most=resource.RLIM_INFINITY)
             self.assertEqual(done.returncode, 128 + number, done.stderr)
 
             def ignored(number=number):
-                resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
                 signal.signal(number, signal.SIG_IGN)
             done = subprocess.run([KARST, "run", "-o", "own.karst", *self.SCHED, program(), ending], cwd=self.directory,
                                   capture_output=True, text=True, timeout=TIMEOUT, restore_signals=False,

@@ -89,6 +89,7 @@ int main(int argc, char** argv) {
 
   std::map<pid_t, int> failing;  // threads: 0, or the error that their call ends with
   failing[first] = 0;
+  std::map<pid_t, std::uint64_t> asked;  // threads in a brk(2) that fails: for which end
   std::map<std::uint64_t, long> made;
   bool failed = false;
   int ended = -1;
@@ -107,11 +108,21 @@ int main(int argc, char** argv) {
       if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
         const long number = ++made[info.entry.nr];
         if (static_cast<int>(info.entry.nr) == call && (number == nth || (on && number > nth))) {
-          failing[thread] = error;
           failed = true;
+          // The kernel says no to brk(2) by the end as it is, not by an error.
+          if (call == SCMP_SYS(brk)) {
+            asked[thread] = info.entry.args[0];
+            set(thread, offsetof(user_regs_struct, rdi), 0);
+          } else {
+            failing[thread] = error;
+          }
           // A descriptor is closed also where close(2) fails.
-          if (call != SCMP_SYS(close)) set(thread, offsetof(user_regs_struct, orig_rax), ~std::uint64_t{0});
+          if (call != SCMP_SYS(close) && call != SCMP_SYS(brk))
+            set(thread, offsetof(user_regs_struct, orig_rax), ~std::uint64_t{0});
         }
+      } else if (info.op == PTRACE_SYSCALL_INFO_EXIT && asked.count(thread) != 0) {
+        set(thread, offsetof(user_regs_struct, rdi), asked[thread]);
+        asked.erase(thread);
       } else if (info.op == PTRACE_SYSCALL_INFO_EXIT && failing[thread] != 0) {
         set(thread, offsetof(user_regs_struct, rax), static_cast<std::uint64_t>(-static_cast<long>(failing[thread])));
         failing[thread] = 0;
