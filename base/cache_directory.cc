@@ -106,8 +106,8 @@ Descriptor CacheDirectory::hold(bool make) const {
   auto place = OutputPlace::find(directory_);
   struct stat status {};
   // What lies in a directory that others own is not to be trusted.
-  if (!place || place->there() != OutputPlace::There::kDirectory ||
-      ::fstat(place->directory().get(), &status) != 0 || status.st_uid != ::geteuid())
+  if (!place || place->there() != OutputPlace::There::kDirectory || ::fstat(place->directory().get(), &status) != 0 ||
+      status.st_uid != ::geteuid())
     return {};
   return Descriptor(::fcntl(place->directory().get(), F_DUPFD_CLOEXEC, 3));
 }

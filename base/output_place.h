@@ -31,7 +31,7 @@ class OutputPlace {
   };
   /// A place inside of this process's own descriptors is what?
   enum class Opened {
-    kAsItIs,   ///< There::kOpened
+    kAsItIs,    ///< There::kOpened
     kByItsName  ///< its regular file's name is followed as any other; There::kSpecial where it has none
   };
   /// Error: why there is no such place, without the path.
@@ -40,7 +40,8 @@ class OutputPlace {
   There there() const { return there_; }
   /// Of what is there. Requires that something is.
   const struct stat& status() const { return status_; }
-  /// The directory, to be used with name() in openat() and the like; of kDirectory, itself. Not of kSpecial and kOpened.
+  /// The directory, to be used with name() in openat() and the like; of kDirectory, itself. Not of kSpecial and
+  /// kOpened.
   const Descriptor& directory() const { return directory_; }
   const std::string& name() const { return name_; }
   /// Its path for messages, and for who opens it as any foreign file is opened.

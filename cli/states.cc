@@ -16,9 +16,7 @@ namespace karst::cli {
 namespace {
 
 /// True the first time for this user: a file remembers it. False where there is no place for it.
-bool is_first_time() {
-  return CacheDirectory(CacheDirectory::of_user(), {}, 0).make_mark("no-thread-states-said");
-}
+bool is_first_time() { return CacheDirectory(CacheDirectory::of_user(), {}, 0).make_mark("no-thread-states-said"); }
 
 const char* backend_name(format::StateBackend backend) {
   return backend == format::StateBackend::kFtrace ? "ftrace" : "perf events";

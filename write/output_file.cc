@@ -182,7 +182,8 @@ Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t k
   if (error_ == 0) {
     first_ending_.resize(size_ - keep);
     const auto size = static_cast<ssize_t>(first_ending_.size());
-    if (::pread(file_.descriptor(), first_ending_.data(), first_ending_.size(), static_cast<off_t>(keep)) != size) error_ = EIO;
+    if (::pread(file_.descriptor(), first_ending_.data(), first_ending_.size(), static_cast<off_t>(keep)) != size)
+      error_ = EIO;
   }
   if (error_ == 0) error_ = flush_to_disk(file_.descriptor());
   if (error_ == 0) take_name();

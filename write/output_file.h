@@ -57,7 +57,7 @@ class OutputFile {
 
   NewFile file_;
   std::string name_;  // its last part; of a numbered file: its stem
-  int error_ = 0;  // errno of the first failure
+  int error_ = 0;     // errno of the first failure
   std::uint64_t size_ = 0;
   std::filesystem::path final_path_;
   bool numbered_ = false;

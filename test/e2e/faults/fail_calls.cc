@@ -57,9 +57,7 @@ void run_to_entry(pid_t pid) {
   ptrace(PTRACE_POKETEXT, pid, at, before);
 }
 
-void set(pid_t thread, std::size_t field, std::uint64_t value) {
-  ptrace(PTRACE_POKEUSER, thread, field, value);
-}
+void set(pid_t thread, std::size_t field, std::uint64_t value) { ptrace(PTRACE_POKEUSER, thread, field, value); }
 
 }  // namespace
 
