@@ -108,6 +108,7 @@ struct Descriptors::Change {
 
   std::uint64_t ticks = 0;
   std::uint64_t begin = 0;
+  std::uint64_t end = 0;
   std::uint32_t process = 0;
   FileDoes does = FileDoes::kNothing;
   std::string_view function;  ///< empty: the process said so
@@ -134,6 +135,12 @@ Descriptors::Descriptors(const reader::Trace& trace) : trace_(trace), tables_(tr
   for (Table& table : tables_) std::sort(table.gaps.begin(), table.gaps.end());
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.ticks < b.ticks; });
   for (const Change& change : changes) apply(change);
+  for (Table& table : tables_)
+    for (auto& [fd, touched] : table.touched) {
+      std::sort(touched.begins.begin(), touched.begins.end());
+      std::sort(touched.ends.begin(), touched.ends.end());
+    }
+  is_complete_ = true;
 }
 
 /// Calls that were switched off, left out or lost may have changed any descriptor.
@@ -189,9 +196,10 @@ void Descriptors::collect_start(const reader::Thread& thread, const reader::Call
     if (!is_directory && bytes.size() > 4) {
       fd = 0;
       for (std::size_t i = 4; i > 0; --i) fd = fd << 8 | static_cast<unsigned char>(bytes[i]);
+      fd = static_cast<std::int32_t>(fd);
     }
     Change change;
-    change.ticks = change.begin = note.ticks;
+    change.ticks = change.begin = change.end = note.ticks;
     change.process = thread.process;
     change.does = FileDoes::kOpens;
     change.path = log_text_behind(bytes, is_directory ? 0 : 4);
@@ -210,14 +218,17 @@ void Descriptors::collect(const reader::Thread& thread, const reader::Calls& cal
     if (what < FileDoes::kOpens || what > FileDoes::kMoves) continue;
     FileValues values = values_of(row);
     const bool closes = what == FileDoes::kCloses || what == FileDoes::kClosesRange;
-    if (closes ? values.error == "EBADF" : !values.result) continue;
-    const bool fails = !closes && *values.result < 0;
+    // One that has not returned may have made its descriptor another one already.
+    const bool is_unsure = what == FileDoes::kDuplicates && !values.result && values.to;
+    if (closes ? values.error == "EBADF" : !values.result && !is_unsure) continue;
+    const bool fails = !closes && !is_unsure && *values.result < 0;
     if (fails && values.error != "EINPROGRESS") continue;
     constexpr std::int64_t kOnlyOnExec = 4;  // CLOSE_RANGE_CLOEXEC
     if (what == FileDoes::kClosesRange && (values.flags.value_or(0) & kOnlyOnExec) != 0) continue;
     Change change;
     change.begin = calls.begin[row];
-    change.ticks = closes ? change.begin : change.begin + calls.duration[row];
+    change.end = is_unsure ? std::numeric_limits<std::uint64_t>::max() : change.begin + calls.duration[row];
+    change.ticks = closes || is_unsure ? change.begin : change.begin + calls.duration[row];
     change.process = thread.process;
     change.does = what;
     change.function = does.name(calls.function[row]);
@@ -231,6 +242,7 @@ void Descriptors::collect(const reader::Thread& thread, const reader::Calls& cal
                                                          : values.to);
     change.result = or_absent(values.result);
     change.path = std::move(values.path);
+    if (is_unsure) change.does = FileDoes::kCloses, change.fd = *values.to;
     changes.push_back(std::move(change));
   }
 }
@@ -238,7 +250,9 @@ void Descriptors::collect(const reader::Thread& thread, const reader::Calls& cal
 void Descriptors::apply(const Change& change) {
   const std::uint32_t process = change.process;
   const auto set_to = [&](std::int64_t fd, std::uint32_t file) {
-    if (fd != Change::kAbsent) set(process, fd, change.ticks, file);
+    if (fd == Change::kAbsent) return;
+    set(process, fd, change.ticks, file);
+    tables_[process].touched[fd].add(change.begin, change.end);
   };
   const auto known_then = [&](std::int64_t fd) { return known(process, fd, change.begin); };
   const std::string& path = change.path;
@@ -291,8 +305,11 @@ void Descriptors::close_range(const Change& change) {
   while (true) {
     const auto at = table.open.lower_bound(change.fd);
     if (at == table.open.end() || *at > change.to) break;
-    set(change.process, *at, change.ticks, kGone);
+    const std::int64_t fd = *at;
+    set(change.process, fd, change.ticks, kGone);
+    table.touched[fd].add(change.begin, change.end);
   }
+  table.all_closed.push_back({change.ticks, change.fd, change.to});
   // Also what the process has inherited and not touched. Most programs always close the same range.
   const auto covers = [&](const Range& range) { return range.first <= change.fd && change.to <= range.last; };
   if (std::none_of(table.closed.begin(), table.closed.end(), covers))
@@ -301,7 +318,8 @@ void Descriptors::close_range(const Change& change) {
 
 /// What a call did since the process began to say it is newer.
 void Descriptors::said(const Change& change) {
-  const Table& table = tables_[change.process];
+  Table& table = tables_[change.process];
+  table.said[change.result].push_back({change.ticks, file_named(change.path)});
   const auto known = table.of.find(change.result);
   if (known == table.of.end() || is_forgotten(table, known->second.back().ticks, change.ticks))
     set(change.process, change.result, change.ticks, file_named(change.path));
@@ -327,11 +345,12 @@ std::uint32_t Descriptors::known(std::uint32_t process, std::int64_t fd, std::ui
       while (at != was.begin()) {
         --at;
         if (closes && at->ticks == ticks && at->file == kGone) continue;
-        return is_forgotten(table, at->ticks, ticks) ? kGone : at->file;
+        return is_forgotten(table, at->ticks, ticks) ? known_later(table, fd, ticks) : at->file;
       }
     }
     for (const Range& range : table.closed)
       if (range.ticks <= ticks && range.first <= fd && fd <= range.last) return kGone;
+    if (const std::uint32_t later = known_later(table, fd, ticks); later != kGone) return later;
     if (is_forgotten(table, 0, ticks)) return kGone;
     const reader::Process& of = trace_.processes()[process];
     if (of.parent == 0 || (of.flags & format::kProcessForked) == 0) return kGone;
@@ -340,6 +359,24 @@ std::uint32_t Descriptors::known(std::uint32_t process, std::int64_t fd, std::ui
     closes = false;
   }
   return kGone;
+}
+
+std::uint32_t Descriptors::known_later(const Table& table, std::int64_t fd, std::uint64_t ticks) const {
+  const auto found = table.said.find(fd);
+  if (!is_complete_ || found == table.said.end()) return kGone;
+  const auto said = std::upper_bound(found->second.begin(), found->second.end(), ticks,
+                                     [](std::uint64_t t, const Was& w) { return t < w.ticks; });
+  if (said == found->second.end() || is_forgotten(table, ticks, said->ticks)) return kGone;
+  // A call's change is made between its begin and its end, and so may what was said have been.
+  if (const auto calls = table.touched.find(fd); calls != table.touched.end()) {
+    const auto& [begins, ends] = calls->second;
+    const auto begun = std::upper_bound(begins.begin(), begins.end(), said->ticks) - begins.begin();
+    const auto ended = std::lower_bound(ends.begin(), ends.end(), ticks) - ends.begin();
+    if (begun > ended) return kGone;
+  }
+  for (const Range& range : table.all_closed)
+    if (ticks <= range.ticks && range.ticks <= said->ticks && range.first <= fd && fd <= range.last) return kGone;
+  return said->file;
 }
 
 std::uint32_t Descriptors::file_of(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, bool closes) {

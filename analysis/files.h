@@ -2,9 +2,10 @@
 // which descriptor it was, and what a descriptor was at that time.
 //
 // Descriptors says what is behind a number by what all threads of a process opened, duplicated and closed, in order of
-// time. A forked child begins with its parent's. What was open before is known as far as the process said so when it
-// began, or began to record such calls. Everything else is not known, and is not guessed: also what calls may have
-// changed that are missing.
+// time. A forked child begins with its parent's. What was open before is known as far as the process said so: when it
+// began, or began to record such calls, and now and then as its first calls are overwritten. What it says holds before
+// as well, as far back as no call changed the descriptor and none is missing. Everything else is not known, and is not
+// guessed: also what calls may have changed that are missing.
 //
 //   file   what calls are counted by: a path, the other end of a socket, a pipe, or a descriptor that is not known
 #pragma once
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "format/file.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -77,15 +79,26 @@ class Descriptors {
     std::uint64_t ticks;
     std::int64_t first, last;
   };
+  /// When calls that change one descriptor began and ended; in order once all are known.
+  struct Touched {
+    std::vector<std::uint64_t> begins, ends;
+    void add(std::uint64_t begin, std::uint64_t end) {
+      begins.push_back(begin);
+      ends.push_back(end);
+    }
+  };
   struct Table {
     std::unordered_map<std::int64_t, std::vector<Was>> of;  // by number, in order of time
+    std::unordered_map<std::int64_t, std::vector<Was>> said;         // by the process itself, in order of time
+    std::unordered_map<std::int64_t, Touched> touched;          // by calls
     std::set<std::int64_t> open;                            // numbers that are something known, so far
     std::vector<Range> closed;
+    std::vector<Range> all_closed;
     std::vector<std::uint64_t> gaps;  // ticks at which calls are missing: what was known before is not any more
   };
   struct Change;
   static constexpr std::uint32_t kGone = 0xffffffffU;
-  static constexpr const char* kOwn = "socket at ";
+  static constexpr const char* kOwn = format::kSocketAt;
 
   void collect_gaps(const reader::Process& process, const FileFunctions& does);
   void collect_gaps(const reader::Thread& thread, const reader::Calls& calls);
@@ -100,11 +113,14 @@ class Descriptors {
   std::string resolved(std::uint32_t process, std::string_view path, std::int64_t directory, std::uint64_t ticks) const;
   /// kGone: not known.
   std::uint32_t known(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, bool closes = false) const;
+  /// By what the process said later. kGone: not known.
+  std::uint32_t known_later(const Table& table, std::int64_t fd, std::uint64_t ticks) const;
   std::uint32_t file_named(std::string name);
   std::string made(std::uint32_t process, const char* what);
 
   const reader::Trace& trace_;
   std::vector<Table> tables_;  // by process
+  bool is_complete_ = false;   // all changes were applied
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> by_name_;
   std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> made_;  // how many pipes and sockets so far

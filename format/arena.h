@@ -31,6 +31,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "format/file_identity.h"
+
 namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
@@ -140,12 +142,12 @@ struct ArenaModule {
   std::uint32_t path_size;
   std::uint32_t first_function;  ///< ids are first_function .. first_function + function_count - 1
   std::uint32_t function_count;
-  std::uint8_t build_id[28];
+  std::uint8_t build_id[28];  ///< with kModuleByFile: a FileIdentity
   std::uint32_t build_id_size;
   std::uint32_t flags;     ///< as of ModuleRecord
   std::uint32_t reserved;  ///< 0
 };
-static_assert(sizeof(ArenaModule) == 96);
+static_assert(sizeof(ArenaModule) == 96 && sizeof(ArenaModule::build_id) == kFileIdentitySize);
 
 struct ArenaFunction {
   std::uint64_t address;  ///< of the entry sled

@@ -168,12 +168,13 @@ struct ModuleRecord {
   std::uint64_t loaded_ticks;    ///< when it was registered
   std::uint64_t unloaded_ticks;  ///< 0: never
   StringRef path;
-  StringRef build_id;  ///< raw bytes; empty when it has none
+  StringRef build_id;  ///< raw bytes; with kModuleByFile: a FileIdentity (format/file_identity.h), or empty
 };
 static_assert(sizeof(ModuleRecord) == 64);
 
 enum ModuleFlag : std::uint32_t {
   kModulePatched = 1,  ///< it was not built for tracing; its functions were patched as it was loaded, or as it ran
+  kModuleByFile = 2,   ///< it has no build-id; which file it was is known instead, or (empty) could not be told
 };
 /// From this bit on: how many of the functions that were wanted were left alone, as they cannot be patched.
 inline constexpr std::uint32_t kModuleLeftAloneShift = 8;

@@ -1,11 +1,9 @@
-// Addresses of sockets as text: "127.0.0.1:8080", "[::1]:53", "unix:/run/x", "unix:@abstract", "unix:" without a name,
-// "netlink". They come from memory of the program's that may not be there.
+// Addresses of sockets as text (format/socket_address.h). They come from memory of the program's that may not be there.
 #pragma once
-#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
+#include "format/socket_address.h"
 #include "interpose/zone.h"
 
 namespace karst::interpose {
@@ -16,14 +14,14 @@ class Address {
     sockaddr_storage copied{};
     const uint32_t wanted = size < sizeof copied ? size : sizeof copied;
     known_ = address != nullptr && wanted >= sizeof(sa_family_t) && copy_in(address, &copied, wanted, false) == wanted;
-    if (known_) write(copied, wanted);
+    if (known_) text_.write(copied, wanted);
   }
   /// One that a call has put there, and how long it is.
   Address(const void* address, const socklen_t* size) : Address(address, size_at(size)) {}
 
   void add_to(Values& values) const {
     if (known_)
-      values.add(Text{text_, used_});
+      values.add(Text{text_.text(), text_.size()});
     else
       values.add_null();
   }
@@ -35,84 +33,7 @@ class Address {
     return copied;
   }
 
-  void add(char c) {
-    if (used_ < sizeof text_) text_[used_++] = c;
-  }
-  void add(const char* text) {
-    for (; *text != '\0'; ++text) add(*text);
-  }
-  void add_number(uint32_t number, uint32_t base = 10) {
-    char digits[10];
-    uint32_t count = 0;
-    do digits[count++] = "0123456789abcdef"[number % base];
-    while ((number /= base) != 0);
-    while (count != 0) add(digits[--count]);
-  }
-  void add_port(in_port_t port) {
-    add(':');
-    add_number(ntohs(port));
-  }
-
-  void write(const sockaddr_storage& of, uint32_t size) {
-    if (of.ss_family == AF_INET && size >= sizeof(sockaddr_in)) {
-      const auto& ip = reinterpret_cast<const sockaddr_in&>(of);
-      for (int i = 0; i < 4; ++i) {
-        if (i != 0) add('.');
-        add_number(reinterpret_cast<const unsigned char*>(&ip.sin_addr)[i]);
-      }
-      add_port(ip.sin_port);
-    } else if (of.ss_family == AF_INET6 && size >= offsetof(sockaddr_in6, sin6_scope_id)) {
-      write_ip6(reinterpret_cast<const sockaddr_in6&>(of));
-    } else if (of.ss_family == AF_UNIX) {
-      write_path(reinterpret_cast<const sockaddr_un&>(of), size);
-    } else if (of.ss_family == AF_NETLINK) {
-      add("netlink");
-    } else {
-      add("family ");
-      add_number(of.ss_family);
-    }
-  }
-
-  /// The longest stretch of zeros is left out, as RFC 5952 asks.
-  void write_ip6(const sockaddr_in6& ip) {
-    const auto part = [&](int i) {
-      return uint32_t{ip.sin6_addr.s6_addr[2 * i]} << 8 | ip.sin6_addr.s6_addr[2 * i + 1];
-    };
-    int from = -1, most = 1;
-    for (int i = 0; i < 8; ++i) {
-      int end = i;
-      while (end < 8 && part(end) == 0) ++end;
-      if (end - i <= most) continue;
-      from = i;
-      most = end - i;
-    }
-    add('[');
-    for (int i = 0; i < 8; ++i) {
-      if (i == from) {
-        add("::");
-        i += most - 1;
-        continue;
-      }
-      if (i != 0 && i != from + most) add(':');
-      add_number(part(i), 16);
-    }
-    add(']');
-    add_port(ip.sin6_port);
-  }
-
-  void write_path(const sockaddr_un& name, uint32_t size) {
-    add("unix:");
-    const uint32_t length = size - static_cast<uint32_t>(offsetof(sockaddr_un, sun_path));
-    const bool is_abstract = length > 1 && name.sun_path[0] == '\0';
-    if (is_abstract) add('@');
-    for (uint32_t i = is_abstract ? 1 : 0; i < length && i < sizeof name.sun_path; ++i) {
-      if (!is_abstract && name.sun_path[i] == '\0') break;
-      add(name.sun_path[i]);
-    }
-  }
-
-  char text_[128];
-  uint32_t used_ = 0;
+  format::SocketAddressText text_;
   bool known_ = false;
 };
 

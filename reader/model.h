@@ -28,17 +28,28 @@ struct Module {
   std::uint64_t unloaded_ticks = 0;  ///< 0: never
   std::string path;
   std::string build_id;          ///< raw bytes
+  bool by_file = false;          ///< it has no build-id, and `file` says which file it was
+  std::string file;              ///< bytes of a format::FileIdentity; empty: that could not be told
   bool patched = false;          ///< it was not built for tracing
   std::uint32_t left_alone = 0;  ///< with patched: so many of the functions that were wanted cannot be
 
+  /// While names are looked up: source text that was written later is not what it was built of. 0: not known.
+  std::uint64_t built_by_ns = 0;
+
   /// ModuleRecord::flags.
   std::uint32_t flags() const {
-    return patched ? format::kModulePatched | left_alone << format::kModuleLeftAloneShift : 0;
+    return (patched ? format::kModulePatched | left_alone << format::kModuleLeftAloneShift : 0) |
+           (by_file ? std::uint32_t{format::kModuleByFile} : 0);
   }
   void set_flags(std::uint32_t flags) {
+    by_file = (flags & format::kModuleByFile) != 0;
     patched = (flags & format::kModulePatched) != 0;
     left_alone = patched ? flags >> format::kModuleLeftAloneShift : 0;
   }
+  /// ModuleRecord::build_id.
+  const std::string& identity() const { return by_file ? file : build_id; }
+  /// Behind set_flags().
+  void set_identity(std::string bytes) { (by_file ? file : build_id) = std::move(bytes); }
 };
 
 struct Function {

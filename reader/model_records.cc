@@ -127,8 +127,8 @@ void ModelBuilder::add_modules(const Chunk& chunk) {
     made.loaded_ticks = record.loaded_ticks;
     made.unloaded_ticks = record.unloaded_ticks;
     made.path = text(table, record.path);
-    made.build_id = text(table, record.build_id);
     made.set_flags(record.flags);
+    made.set_identity(std::string(text(table, record.build_id)));
   });
 }
 

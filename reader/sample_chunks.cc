@@ -78,7 +78,7 @@ class SampleReader {
 
   void add_function(const Table<format::SampledFunctionRecord>& table, const format::SampledFunctionRecord& r) {
     log_.functions.push_back(
-        {text(table, r.module), {}, r.address, r.size, r.line, text(table, r.name), text(table, r.file)});
+        {text(table, r.module), {}, r.address, r.size, r.line, text(table, r.name), text(table, r.file), 0});
   }
 
   void add_stack(format::SampledStackRecord r) {
@@ -88,7 +88,7 @@ class SampleReader {
       if (r.caller > log_.stacks.size()) r.caller = 0;
       if (r.function >= log_.functions.size()) {
         if (no_function_ == 0) {
-          log_.functions.push_back({"", "", 0, 0, 0, "unknown", ""});
+          log_.functions.push_back({"", "", 0, 0, 0, "unknown", "", 0});
           no_function_ = log_.functions.size();
         }
         r.function = static_cast<std::uint32_t>(no_function_ - 1);

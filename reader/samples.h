@@ -41,6 +41,7 @@ struct SampledFunction {
   std::uint32_t line = 0;
   std::string name;
   std::string file;
+  std::uint64_t inode = 0;  ///< as `build_id`; of a file without a known build-id
 };
 
 struct SampleLog {

@@ -618,6 +618,7 @@ reader::SampleLog Sampler::stop() {
       if (function.file == UnwoundFunction::kNoFile) continue;
       made.module = r.known_files[function.file].path;
       made.build_id = r.known_files[function.file].build_id;
+      made.inode = r.known_files[function.file].inode;
       made.address = function.address;
       made.size = function.size;
     }

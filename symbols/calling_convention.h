@@ -24,23 +24,46 @@ struct Source {
   std::uint32_t missing = 0;  ///< a bit for each of its first bytes that the compiler left nothing of
 };
 
-/// A result that its caller makes room for: its address comes as a hidden first argument, and goes back in rax.
-bool has_hidden_result(const std::optional<Dwarf_Die>& type);
-/// Where what a function returns is, as it returns; no words: in no register that a hook has.
-Source place_of_result(Dwarf_Die type);
+/// What a unit's debug information can be relied on for. Older versions of DWARF, and strict ones, leave out what tells
+/// types apart that are passed in different ways.
+struct Compiler {
+  bool by_clang = false;
+  bool tells_vectors = false;    ///< else a member that is an array may be a vector
+  bool tells_defaults = false;   ///< else a class's copy or destructor that is declared may be `= default`
+  bool tells_alignment = false;  ///< else a class may be aligned as its source asked for
 
-/// Hands out registers and words of the stack to arguments in their order.
+  static Compiler of(Dwarf_Die* function);
+};
+
+/// A result that its caller makes room for: its address comes as a hidden first argument, and goes back in rax.
+enum class HiddenResult : std::uint8_t { kNone, kHidden, kUnknown };
+HiddenResult hidden_result(const std::optional<Dwarf_Die>& type, const Compiler& compiler);
+/// Where what a function returns is, as it returns; no words: in no register that a hook has, or not known.
+Source place_of_result(Dwarf_Die type, const Compiler& compiler);
+
+/// Hands out registers and words of the stack to arguments in their order. Where compilers differ, or debug information
+/// does not tell, that argument and all behind it have no place.
 class Convention {
  public:
-  explicit Convention(bool hidden_result) : integers_(hidden_result ? 1 : 0) {}
+  Convention(HiddenResult result, const Compiler& compiler)
+      : compiler_(compiler),
+        integers_(result == HiddenResult::kHidden ? 1 : 0),
+        lost_(result == HiddenResult::kUnknown) {}
 
   /// None: it takes no place, or one that is not known.
   std::optional<Source> next(Dwarf_Die type);
+  /// There is an argument of which nothing is known.
+  std::nullopt_t lose() {
+    lost_ = true;
+    return std::nullopt;
+  }
 
  private:
   std::optional<std::uint8_t> integer();
-  std::optional<Source> on_stack(std::uint64_t size, bool aligned);
+  std::optional<Source> on_stack(Dwarf_Die type, std::uint64_t size);
+  std::optional<Source> words_of_stack(std::uint64_t size);
 
+  Compiler compiler_;
   std::size_t integers_;
   std::size_t vectors_ = 0;
   std::uint64_t stack_ = 0;

@@ -28,7 +28,32 @@ struct Member {
   std::uint64_t offset;  ///< bytes
   std::string_view name;
 };
-/// Data members, those of bases among them without names; nothing if there are too many, or bit fields.
+/// A base, or a data member that is not static.
+bool is_member(Dwarf_Die& die);
+/// Calls visit(its DIE, its type) for each data member and base; not for static ones, nor where the type is not known.
+template <typename Visit>
+void for_each_member(Dwarf_Die type, Visit visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&type, &child) != 0) return;
+  do {
+    if (!is_member(child)) continue;
+    if (const auto of = type_of(&child)) visit(child, *of);
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+/// Of a member that is no bit field, in bytes. None: DWARF does not say it as a number.
+std::optional<std::uint64_t> offset_of(Dwarf_Die& member);
+struct Bits {
+  std::uint64_t begin;  ///< from the structure's first bit on
+  std::uint64_t count;
+};
+std::optional<Bits> bits_of(Dwarf_Die& member);
+/// A class without any data.
+bool is_empty(const Dwarf_Die& type, int depth = 0);
+/// `name` in a template's instance whose first argument is the type `argument`, also where names lack their arguments
+/// (-gsimple-template-names).
+bool is_instance(Dwarf_Die type, std::string_view name, std::string_view argument);
+/// Data members, those of bases among them without names; nothing if there are too many, bit fields, or one without a
+/// known place.
 std::optional<std::vector<Member>> members_of(Dwarf_Die type);
 
 }  // namespace karst::symbols

@@ -1,5 +1,7 @@
 #include "symbols/elf_module.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,18 +67,44 @@ const AddressRange* range_of(const std::vector<AddressRange>& ranges, std::uint6
   return address < range.end ? &range : nullptr;
 }
 
-/// The module's file, readable by elfutils.
-Result<int> open_file(const std::filesystem::path& path) {
-  if (is_vdso(path)) return open_vdso();
-  const int fd = open_regular(path.c_str());
-  if (fd < 0) return Error{fd == -EINVAL ? "not a regular file" : std::strerror(-fd)};
-  return with_plain_sections(fd);
+/// The module's file.
+Result<int> open_file(const ModuleFile& file) {
+  if (is_vdso(file.path)) {
+    auto vdso = open_vdso();
+    return vdso ? vdso : error_at(file.path, vdso.error().message);
+  }
+  const int fd = open_regular(file.path.c_str());
+  if (fd < 0) return error_at(file.path, fd == -EINVAL ? "not a regular file" : std::strerror(-fd));
+  struct stat status {};
+  if (::fstat(fd, &status) == 0) {
+    const Status admitted = file.admits(status);
+    if (admitted) return fd;
+    ::close(fd);
+    return admitted.error();
+  }
+  ::close(fd);
+  return error_at(file.path, "its state is not known");
 }
 
 }  // namespace
 
-Result<ElfModule> ElfModule::open(const std::filesystem::path& path, const DebugSearch& search) {
-  auto file = open_file(path);
+Result<ElfModule> ElfModule::open(const ModuleFile& file, const DebugSearch& search) {
+  const auto take = [&](int descriptor) -> Result<ElfModule> {
+    auto module = open(descriptor, file.path, search);
+    if (module && !file.admits(module->build_id())) return file.has_changed("another build-id");
+    return module;
+  };
+  const auto there = open_file(file);
+  auto module = there ? take(*there) : Result<ElfModule>(there.error());
+  if (module || file.mapped == nullptr) return module;
+  const int mapped = ::fcntl(file.mapped->get(), F_DUPFD_CLOEXEC, 0);
+  if (mapped < 0) return module;
+  auto ran = take(mapped);
+  return ran ? std::move(ran) : std::move(module);  // the path is what users know
+}
+
+Result<ElfModule> ElfModule::open(int descriptor, const std::filesystem::path& path, const DebugSearch& search) {
+  auto file = with_plain_sections(descriptor);
   if (!file) return error_at(path, file.error().message);
   Descriptor opened(*file);
   ElfModule result;

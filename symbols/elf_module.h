@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "symbols/debug_files.h"
+#include "symbols/module_file.h"
 
 namespace karst::symbols {
 
@@ -32,7 +33,8 @@ class ElfModule {
  public:
   /// Errors: not there, not a regular file, not a whole ELF file, not for x86-64, an object file or archive.
   /// `search` says where else its debug information may be. The vdso goes by its names.
-  static Result<ElfModule> open(const std::filesystem::path& path, const DebugSearch& search = {});
+  /// Also: it is not the file that ran, and nor is the one that is mapped.
+  static Result<ElfModule> open(const ModuleFile& file, const DebugSearch& search = {});
 
   /// Raw bytes; empty when the file has none.
   std::string_view build_id() const { return build_id_; }
@@ -49,6 +51,7 @@ class ElfModule {
   const DebugFiles& debug_files() const { return *debug_files_; }
 
  private:
+  static Result<ElfModule> open(int descriptor, const std::filesystem::path& path, const DebugSearch& search);
   struct End {
     void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
   };

@@ -12,14 +12,15 @@ namespace karst::symbols {
 namespace {
 
 /// A file that was written to or replaced has another one.
-std::string key_of(const std::filesystem::path& path, std::string_view build_id, const DebugSearch& search,
-                   const std::optional<Credentials>& as) {
-  std::string key = path.string();
+std::string key_of(const ModuleFile& file, const DebugSearch& search, const std::optional<Credentials>& as) {
+  std::string key = file.path.string();
   key += '\0';
-  key += build_id;
+  key += file.build_id;
+  key += file.by_file ? '\1' : '\0';
+  key += file.file;
   const auto add = [&key](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
+  if (::stat(file.path.c_str(), &status) == 0) {
     add(status.st_dev);
     add(status.st_ino);
     add(status.st_size);
@@ -32,10 +33,9 @@ std::string key_of(const std::filesystem::path& path, std::string_view build_id,
 }
 
 /// In the sandbox.
-void read_module(const std::filesystem::path& path, std::string_view build_id, const DebugSearch& search,
-                 AnswerWriter& out) {
+void read_module(const ModuleFile& file, const DebugSearch& search, AnswerWriter& out) {
   if (search.servers != nullptr) search.servers->stay_offline();
-  const auto table = SymbolTable::load(path, build_id, search);
+  const auto table = SymbolTable::load(file, search);
   out.text(search.servers != nullptr ? search.servers->wanted() : std::string());
   out.text(table ? std::string() : table.error().message);
   if (!table) return;
@@ -45,7 +45,7 @@ void read_module(const std::filesystem::path& path, std::string_view build_id, c
 }
 
 /// `wanted`: the build-id of a debug file that a server may have.
-Result<SymbolTable> decode(const std::vector<std::byte>& answer, std::string_view build_id, std::string& wanted) {
+Result<SymbolTable> decode(const std::vector<std::byte>& answer, const ModuleFile& file, std::string& wanted) {
   AnswerReader in(answer);
   wanted = in.text();
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
@@ -56,20 +56,21 @@ Result<SymbolTable> decode(const std::vector<std::byte>& answer, std::string_vie
   auto copy = std::make_unique_for_overwrite<std::byte[]>(image.size());
   std::memcpy(copy.get(), image.data(), image.size());
   auto table = SymbolTable::from_image(std::move(copy), image.size(), std::string(missing), std::string(incomplete));
-  if (table && !build_id.empty() && table->build_id() != build_id) return Error{"its reader's answer is damaged"};
+  if (table && !file.admits(table->build_id())) return Error{"its reader's answer is damaged"};
   return table;
 }
 
-Result<SymbolTable> read_apart(const std::filesystem::path& path, std::string_view build_id, const DebugSearch& search,
+Result<SymbolTable> read_apart(const ModuleFile& file, const DebugSearch& search,
                                const std::optional<Credentials>& as) {
   constexpr int kRounds = 4;  // a debug file, the one that it shares with others
   for (int round = 0;; ++round) {
     SandboxOptions options{.as = as, .most = kMaxHeap + (std::size_t{1} << 30)};
     if (search.servers != nullptr) options.keep = search.servers->descriptors();
-    const auto answer = in_sandbox(options, [&](AnswerWriter& out) { read_module(path, build_id, search, out); });
-    if (!answer) return Error{"cannot take names from " + path.string() + ": " + answer.error().message};
+    if (file.mapped != nullptr) options.keep.push_back(file.mapped->get());
+    const auto answer = in_sandbox(options, [&](AnswerWriter& out) { read_module(file, search, out); });
+    if (!answer) return Error{"cannot take names from " + file.path.string() + ": " + answer.error().message};
     std::string wanted;
-    auto table = decode(*answer, build_id, wanted);
+    auto table = decode(*answer, file, wanted);
     if (wanted.empty() || wanted.size() > 64 || round == kRounds || !search.servers->fetch(wanted)) return table;
   }
 }
@@ -93,19 +94,18 @@ void ModuleTables::keep(const std::string& key, const Table& table) {
   for (size_ += table->image().size(); size_ > kMost; kept_.pop_back()) size_ -= kept_.back().table->image().size();
 }
 
-Result<ModuleTables::Table> ModuleTables::load(const std::filesystem::path& path, std::string_view build_id,
-                                               const Cache& cache, const DebugSearch& search,
+Result<ModuleTables::Table> ModuleTables::load(const ModuleFile& file, const Cache& cache, const DebugSearch& search,
                                                const std::optional<Credentials>& as) {
-  const std::string key = key_of(path, build_id, search, as);
+  const std::string key = key_of(file, search, as);
   if (Table table = find(key)) return table;
   const auto share = [&](SymbolTable table) {
     auto shared = std::make_shared<const SymbolTable>(std::move(table));
     keep(key, shared);
     return shared;
   };
-  if (!as && !build_id.empty())
-    if (auto table = cache.find(build_id)) return Result<Table>(share(std::move(*table)));
-  auto table = read_apart(path, build_id, search, as);
+  if (!as && !file.build_id.empty())
+    if (auto table = cache.find(file.build_id)) return Result<Table>(share(std::move(*table)));
+  auto table = read_apart(file, search, as);
   if (!table) return table.error();
   if (!as) cache.save(*table);
   return Result<Table>(share(std::move(*table)));

@@ -12,6 +12,7 @@
 #include "symbols/cache.h"
 #include "symbols/credentials.h"
 #include "symbols/debug_search.h"
+#include "symbols/module_file.h"
 #include "symbols/symbol_table.h"
 
 namespace karst::symbols {
@@ -21,10 +22,10 @@ class ModuleTables {
  public:
   using Table = std::shared_ptr<const SymbolTable>;
 
-  /// The table of the module at `path`, with `build_id` if that is not empty. Of a module that another user's process
-  /// names (`as`) nothing is taken from the cache or put into it: a build-id is what a file says of itself.
-  Result<Table> load(const std::filesystem::path& path, std::string_view build_id, const Cache& cache,
-                     const DebugSearch& search, const std::optional<Credentials>& as);
+  /// The module's table. Of a module that another user's process names (`as`) nothing is taken from the cache or put
+  /// into it: a build-id is what a file says of itself.
+  Result<Table> load(const ModuleFile& file, const Cache& cache, const DebugSearch& search,
+                     const std::optional<Credentials>& as);
 
  private:
   /// Bytes of tables that are kept at hand.

@@ -175,7 +175,7 @@ Result<FoundPlaces> find_places(const PlaceName& name, const std::filesystem::pa
     if (here) found.places.push_back({name.number, name.text});
     return found;
   }
-  const auto table = options.table(module, {});
+  const auto table = options.table(module);
   if (!table) return table.error();
   if (name.kind == PlaceName::Kind::kFunction) {
     find_function(**table, name.name, found);

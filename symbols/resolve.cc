@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kMaxInlined = std::size_t{1} << 23;
 /// Names and files of one process.
 constexpr std::size_t kMaxText = std::size_t{1} << 30;
+/// Some systems give all files that they install a time near the beginning of 1970.
+constexpr std::uint64_t kEpoch = std::uint64_t{86'400} * 1'000'000'000;
 
 std::string place_name(const std::string& module, std::uint64_t address) {
   char digits[16];
@@ -27,14 +29,14 @@ std::string place_name(const std::string& module, std::uint64_t address) {
 
 class ModuleResolver {
  public:
-  ModuleResolver(const reader::Module& module, const ResolveOptions& options, reader::InlinedTable& inlined,
-                 ResolveResult& result)
-      : module_(module), options_(options), inlined_(inlined), result_(result) {}
+  ModuleResolver(const reader::Module& module, ModuleFile file, const ResolveOptions& options,
+                 reader::InlinedTable& inlined, ResolveResult& result)
+      : module_(module), file_(std::move(file)), options_(options), inlined_(inlined), result_(result) {}
 
   void run(const std::vector<reader::Function*>& functions) {
     std::string file_name = std::filesystem::path(module_.path).filename().string();
     if (file_name.empty()) file_name = "module#" + std::to_string(module_.index);
-    const auto loaded = options_.table(module_.path, module_.build_id);
+    const auto loaded = options_.table(file_);
     const SymbolTable* table = loaded ? loaded->get() : nullptr;
     if (!loaded)
       report(loaded.error().message + "; its functions are shown as " + file_name + "+0x...", functions.size());
@@ -129,12 +131,21 @@ class ModuleResolver {
   }
 
   const reader::Module& module_;
+  const ModuleFile file_;
   const ResolveOptions& options_;
   reader::InlinedTable& inlined_;
   ResolveResult& result_;
   std::unordered_map<const char*, std::uint32_t> numbers_;
   std::unordered_map<const char*, std::string> mapped_;  // by place in the table's heap, where a file is once
 };
+
+void resolve_module(reader::Process& process, reader::Module& module, ModuleFile file, const ResolveOptions& options,
+                    const std::vector<reader::Function*>& functions, ResolveResult& result) {
+  // Sources that have moved were copied or checked out, often after the module was built.
+  if (const std::uint64_t written = options.map_paths.empty() ? file.written_ns() : 0; written > kEpoch)
+    module.built_by_ns = module.built_by_ns == 0 ? written : std::min(module.built_by_ns, written);
+  ModuleResolver(module, std::move(file), options, process.inlined, result).run(functions);
+}
 
 void name_generated(const reader::Process& process, const std::vector<reader::Function*>& functions,
                     const ResolveOptions& options, ResolveResult& result) {
@@ -177,12 +188,13 @@ ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
     if (function.id == 0 || function.module >= by_module.size() || !function.link_name.empty()) continue;
     by_module[function.module].push_back(&function);
   }
+  LiveFiles files(process, options.as);
   for (std::size_t i = 0; i < by_module.size(); ++i) {
     if (by_module[i].empty()) continue;
     if (process.modules[i].path == format::kGeneratedCode)
       name_generated(process, by_module[i], options, result);
     else
-      ModuleResolver(process.modules[i], options, process.inlined, result).run(by_module[i]);
+      resolve_module(process, process.modules[i], files.of(process.modules[i]), options, by_module[i], result);
   }
   name_static_locks(process, options);
   process.inlined.settle();

@@ -30,9 +30,7 @@ struct ResolveOptions {
     changed.as = std::move(rights);
     return changed;
   }
-  Result<ModuleTables::Table> table(const std::filesystem::path& path, std::string_view build_id) const {
-    return tables->load(path, build_id, cache, debug, as);
-  }
+  Result<ModuleTables::Table> table(const ModuleFile& file) const { return tables->load(file, cache, debug, as); }
 };
 
 struct ResolveResult {

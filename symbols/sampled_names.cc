@@ -6,10 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "format/file_identity.h"
+
 namespace karst::symbols {
 namespace {
 
-std::string name_of(const reader::SampledFunction& function) {
+std::string numbered_name(const reader::SampledFunction& function) {
   if (function.module.empty()) return "[no file]";
   if (reader::is_tracing(function.module)) return "[tracing]";
   if (function.module == "//anon") return "[generated code]";
@@ -20,10 +22,10 @@ std::string name_of(const reader::SampledFunction& function) {
 }  // namespace
 
 void number_sampled(reader::SampleLog& log) {
-  for (reader::SampledFunction& function : log.functions) function.name = name_of(function);
+  for (reader::SampledFunction& function : log.functions) function.name = numbered_name(function);
 }
 
-void name_sampled(reader::SampleLog& log, const ResolveOptions& options) {
+void name_sampled(reader::SampleLog& log, const ResolveOptions& options, std::uint64_t begin_ns) {
   number_sampled(log);
   // What names a process's functions names these as well.
   reader::Process process;
@@ -39,6 +41,11 @@ void name_sampled(reader::SampleLog& log, const ResolveOptions& options) {
       module.index = at->second;
       module.path = function.module;
       module.build_id = function.build_id;
+      if (function.build_id.empty() && function.inode != 0) {
+        const format::FileIdentity file{.inode = function.inode, .modified_ns = begin_ns};
+        module.by_file = true;
+        module.file.assign(reinterpret_cast<const char*>(&file), format::kFileIdentitySize);
+      }
     }
     reader::Function& made = process.functions.emplace_back();
     made.id = static_cast<std::uint32_t>(process.functions.size() - 1);

@@ -5,10 +5,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "base/descriptor.h"
+#include "format/file_identity.h"
 #include "symbols/sandbox.h"
 
 namespace karst::symbols {
@@ -22,8 +23,9 @@ std::string without_slashes(std::string_view path) {
 
 enum class Outcome { kRead, kMissing, kRefused };
 
-/// Reads a file into `text`; `reason` says why it did not.
-Outcome read_text(const std::string& path, std::size_t limit, std::string& text, std::string& reason) {
+/// Reads a file into `text`; `reason` says why it did not. `built_by`: as of reader::Module.
+Outcome read_text(const std::string& path, std::uint64_t built_by, std::size_t limit, std::string& text,
+                  std::string& reason) {
   const Descriptor file(open_regular(path.c_str()));
   if (!file) {
     const int error = -file.get();
@@ -34,6 +36,8 @@ Outcome read_text(const std::string& path, std::size_t limit, std::string& text,
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) {
     reason = std::strerror(errno);
+  } else if (built_by != 0 && format::file_identity(status).modified_ns > built_by) {
+    reason = "it was written to after the program was built, so its lines are not those that ran";
   } else if (static_cast<std::size_t>(status.st_size) > limit) {
     reason = "larger than " + std::to_string(limit) + " bytes";
   } else {
@@ -58,7 +62,7 @@ Outcome read_text(const std::string& path, std::size_t limit, std::string& text,
 /// Paths and problems beside the text.
 constexpr std::size_t kMostElse = std::size_t{64} << 20;
 
-using Paths = std::set<std::string_view>;
+using Paths = std::map<std::string_view, std::uint64_t>;  // and when the first module of it was built
 
 /// In the sandbox.
 Sources read_sources(const Paths& paths, const SourceLimits& limits) {
@@ -66,12 +70,12 @@ Sources read_sources(const Paths& paths, const SourceLimits& limits) {
   std::size_t total = 0;
   reader::Problem missing{"", 0};
   reader::Problem beyond{"", 0};
-  for (std::string_view view : paths) {
+  for (const auto& [view, built_by] : paths) {
     std::string path(view);
     // A relative path would be looked for in whatever directory we happen to be in.
     reader::SourceFile file{path, {}};
     std::string reason;
-    Outcome outcome = path.front() == '/' ? read_text(path, limits.file_bytes, file.text, reason) : Outcome::kMissing;
+    Outcome outcome = path.front() == '/' ? read_text(path, built_by, limits.file_bytes, file.text, reason) : Outcome::kMissing;
     if (outcome == Outcome::kMissing) {
       if (missing.count++ == 0) missing.message = path;
     } else if (outcome == Outcome::kRefused) {
@@ -121,7 +125,11 @@ Sources collect_sources(std::span<const reader::Process> processes, const Source
   Paths paths;
   for (const reader::Process& process : processes) {
     for (const reader::Function& function : process.functions) {
-      if (!function.file.empty() && !function.filtered) paths.insert(function.file);
+      if (function.file.empty() || function.filtered) continue;
+      const std::uint64_t built_by =
+          function.module < process.modules.size() ? process.modules[function.module].built_by_ns : 0;
+      std::uint64_t& first = paths.try_emplace(function.file, built_by).first->second;
+      if (built_by != 0 && (first == 0 || built_by < first)) first = built_by;
     }
   }
   Sources sources;

@@ -174,9 +174,10 @@ std::vector<std::string> names_apart(const std::string& path, const std::string&
   if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
   const auto answer = in_sandbox(sandbox, [&](AnswerWriter& out) {
     if (options.debug.servers != nullptr) options.debug.servers->stay_offline();
-    const auto module = ElfModule::open(path, options.debug);
     // Without a build-id nobody knows whether it is the file that ran.
-    if (!module || module->build_id().empty() || module->build_id() != build_id) return;
+    if (build_id.empty()) return;
+    const auto module = ElfModule::open({path, build_id}, options.debug);
+    if (!module) return;
     for (const std::string& name : names_in(*module, addresses)) out.text(name);
   });
   if (!answer) return {};

@@ -180,12 +180,13 @@ ImageHeader header_of(const std::byte* image) {
 
 Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::string_view build_id,
                                       const DebugSearch& search) {
-  auto module = ElfModule::open(path, search);
+  return load(ModuleFile(path, std::string(build_id)), search);
+}
+
+Result<SymbolTable> SymbolTable::load(const ModuleFile& file, const DebugSearch& search) {
+  const std::filesystem::path& path = file.path;
+  auto module = ElfModule::open(file, search);
   if (!module) return module.error();
-  if (!build_id.empty() && module->build_id() != build_id) {
-    return Error{"cannot take names from " + path.string() +
-                 ": the file has changed since the trace was made (another build-id); put back the file that ran"};
-  }
   ImageBuilder builder;
   Merge merge(*module, builder);
   merge.run();

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "symbols/debug_search.h"
+#include "symbols/module_file.h"
 
 namespace karst::symbols {
 
@@ -51,6 +52,7 @@ class SymbolTable {
   /// damaged, build-id mismatch. A module without symbols and debug information gives an empty table.
   static Result<SymbolTable> load(const std::filesystem::path& path, std::string_view build_id,
                                   const DebugSearch& search = {});
+  static Result<SymbolTable> load(const ModuleFile& file, const DebugSearch& search = {});
 
   /// Takes over an image after checking all of it: it may come from a damaged or hostile file.
   static Result<SymbolTable> from_image(std::unique_ptr<std::byte[]> image, std::size_t size);

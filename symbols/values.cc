@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "symbols/calling_convention.h"
 #include "symbols/dwarf_functions.h"
@@ -148,15 +149,14 @@ struct Builder {
   }
 
   void structure(Dwarf_Die type, const std::string& name, const Source& source, std::uint64_t offset, int depth) {
-    const std::string_view called = name_of(&type);
-    if (called.starts_with("basic_string<char,") && size_of(type) == 32 && source.by_address)
+    if (is_instance(type, "basic_string", "char") && size_of(type) == 32 && source.by_address)
       return put(name, "s", ValueHow::kSizedText, source.words[0], 0, offset);
-    if (called.starts_with("basic_string_view<char,") && size_of(type) == 16) {
+    if (is_instance(type, "basic_string_view", "char") && size_of(type) == 16) {
       if (source.by_address) return put(name, "s", ValueHow::kViewMemory, source.words[0], 0, offset);
       if (offset == 0 && source.words.size() == 2)
         return put(name, "s", ValueHow::kViewText, source.words[0], source.words[1], 0);
     }
-    if (called.starts_with("vector<") && size_of(type) == 24 && source.by_address)
+    if (is_instance(type, "vector", "") && size_of(type) == 24 && source.by_address)
       if (const std::uint64_t each = element_size(type); each != 0)
         return put(name, "v" + std::to_string(each), ValueHow::kMemory, source.words[0], 16, offset);
     const auto members = members_of(type);
@@ -202,10 +202,24 @@ Location in_frame(Dwarf_Die* function, Dwarf_Addr entry, std::int64_t offset) {
   Dwarf_Attribute at;
   Dwarf_Op* base = nullptr;
   std::size_t count = 0;
-  if (dwarf_attr_integrate(function, DW_AT_frame_base, &at) != nullptr &&
-      dwarf_getlocation_addr(&at, entry, &base, &count, 1) == 1 && count == 1 && base[0].atom == DW_OP_call_frame_cfa)
-    if (const auto place = place_of_stack(offset)) return {Told::kPlace, {false, {*place}}};
-  return {Told::kFrame};
+  if (dwarf_attr_integrate(function, DW_AT_frame_base, &at) == nullptr ||
+      dwarf_getlocation_addr(&at, entry, &base, &count, 1) != 1 || count != 1)
+    return {Told::kFrame};
+  constexpr Dwarf_Word kReturnAddress = 8;
+  switch (base[0].atom) {
+    case DW_OP_call_frame_cfa:
+      break;
+    case DW_OP_breg7:  // rsp and so many bytes: DWARF 2
+      offset += static_cast<std::int64_t>(base[0].number - kReturnAddress);
+      break;
+    case DW_OP_reg6:  // rbp, as it will be when it has been set up
+      offset -= 2 * static_cast<std::int64_t>(kReturnAddress);
+      break;
+    default:
+      return {Told::kFrame};
+  }
+  const auto place = place_of_stack(offset);
+  return place ? Location{Told::kPlace, {false, {*place}}} : Location{Told::kFrame};
 }
 
 Location location_of(Dwarf_Die* parameter, Dwarf_Die* function, Dwarf_Addr entry) {
@@ -265,35 +279,33 @@ bool is_c_or_cpp(Dwarf_Die* function) {
   }
 }
 
-bool is_by_clang(Dwarf_Die* function) {
-  Dwarf_Die unit;
-  Dwarf_Attribute at;
-  const char* producer = dwarf_diecu(function, &unit, nullptr, nullptr) == nullptr
-                             ? nullptr
-                             : dwarf_formstring(dwarf_attr(&unit, DW_AT_producer, &at));
-  return producer != nullptr && std::string_view(producer).find("clang") != std::string_view::npos;
-}
-
 /// What compilers have done to a function of which they know every call: arguments are gone, moved, passed by value.
 struct Changes {
-  bool by_clang = false;
+  Compiler compiler;
   bool arguments = false;
-  bool result = false;  ///< maybe nothing is returned, and frames say nothing of the convention
+  bool foreign = false;  ///< its convention is another one; what DWARF tells of registers holds
+  bool result = false;   ///< maybe nothing is returned, and frames say nothing of the convention
 };
 
-Changes changes_of(Dwarf_Die* function, Dwarf_Addr entry, const std::string& name) {
+/// `is_local`: the module's symbol table says so, which knows of what a linker has made local (LTO).
+Changes changes_of(Dwarf_Die* function, Dwarf_Addr entry, const std::string& name, bool is_local) {
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-  Changes found{is_by_clang(function), has(".part.") || has(".constprop.") || has(".isra."), has(".isra.")};
+  Changes found{Compiler::of(function), has(".part.") || has(".constprop.") || has(".isra."),
+                has(".isra.") || has(".part.")};
+  // regcall, vectorcall, ms_abi and their like, as clang tells them; and what has been changed (DW_CC_nocall).
+  if (const auto convention = number_of(function, DW_AT_calling_convention);
+      convention && *convention != DW_CC_normal && *convention != DW_CC_program)
+    found.foreign = found.result = true;
   Dwarf_Attribute at;
   bool external = false;
   if (dwarf_attr_integrate(function, DW_AT_external, &at) != nullptr) dwarf_formflag(&at, &external);
-  if (external) return found;
+  if (external && !is_local) return found;
   found.arguments = true;
   // clang gives what it has changed no other name. What is not optimised has its frame's base in rbp.
-  if (!found.by_clang) return found;
+  if (!found.compiler.by_clang) return found;
   Dwarf_Op* base = nullptr;
   std::size_t count = 0;
-  found.result = dwarf_attr(function, DW_AT_frame_base, &at) == nullptr ||
+  found.result = found.result || dwarf_attr(function, DW_AT_frame_base, &at) == nullptr ||
                  dwarf_getlocation_addr(&at, entry, &base, &count, 1) != 1 || count != 1 || base[0].atom != DW_OP_reg6;
   return found;
 }
@@ -303,12 +315,41 @@ bool is_among(const std::vector<std::uint8_t>& some, const std::vector<std::uint
                      [&](std::uint8_t word) { return std::find(all.begin(), all.end(), word) != all.end(); });
 }
 
-std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_result, const Changes& changes,
-                         const ValueWish& wish, FunctionValues& out) {
-  Builder builder{out, &out.arguments, {}};
-  Convention convention(hidden_result);
+struct Parameter {
+  Dwarf_Die die;
+  Dwarf_Die type;
+  std::string name;
+  std::uint32_t number;          ///< 0: hidden, such as `this`
+  std::optional<Source> source;  ///< by the convention
+  Location told;
+};
+
+/// A definition in the old style of C: what is shorter than an int or a double comes as one.
+bool is_widened(Dwarf_Die function, Dwarf_Die type) {
+  Dwarf_Attribute at;
+  Dwarf_Die unit;
+  if (dwarf_tag(&type) != DW_TAG_base_type || number_of(&type, DW_AT_encoding).value_or(0) != DW_ATE_float ||
+      size_of(type) >= 8 || dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr)
+    return false;
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case 0x2a:
+    case 0x2b:
+      return false;
+    default:
+      return dwarf_attr_integrate(&function, DW_AT_prototyped, &at) == nullptr;
+  }
+}
+
+std::vector<Parameter> parameters_of(Dwarf_Die function, Dwarf_Addr entry, HiddenResult result,
+                                     const Changes& changes) {
+  std::vector<Parameter> found;
+  Convention convention(result, changes.compiler);
   Dwarf_Die child;
-  if (dwarf_child(&function, &child) != 0) return {};
+  if (dwarf_child(&function, &child) != 0) return found;
   Dwarf_Attribute at;
   std::uint32_t number = 0;
   do {
@@ -317,38 +358,81 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_resul
     if (dwarf_attr_integrate(&child, DW_AT_artificial, &at) != nullptr) dwarf_formflag(&at, &artificial);
     if (!artificial) ++number;
     const auto type = type_of(&child);
-    if (!type) continue;
-    auto source = convention.next(*type);
-    const std::uint32_t wanted = artificial ? 0 : number;
-    if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), wanted) == wish.only.end()) continue;
+    if (!type) {
+      convention.lose();
+      continue;
+    }
     std::string name = plain(name_of(&child));
     if (name.empty()) name = artificial ? "hidden" : "#" + std::to_string(number);
     Location told = location_of(&child, &function, entry);
     // clang's lists begin behind its sled, which changes no register.
     constexpr Dwarf_Addr kClangSled = 11;
-    if (told.told == Told::kElsewhere && changes.by_clang)
+    if (told.told == Told::kElsewhere && changes.compiler.by_clang)
       if (Location behind = location_of(&child, &function, entry + kClangSled); behind.told == Told::kPlace)
         told = std::move(behind);
-    // Of classes in registers DWARF has each member's place; the convention has the whole, if it is kept.
-    if (told.told == Told::kPlace && (!is_class(*type) || told.source.by_address))
-      source = told.source;
-    else if (told.told == Told::kPlace && source && (!changes.arguments || is_among(told.source.words, source->words)))
-      source->missing = told.source.missing;
-    else if (told.told == Told::kPlace || told.told == Told::kGone ||
-             (told.told == Told::kElsewhere && changes.arguments) || (told.told == Told::kFrame && changes.result))
-      source = std::nullopt;
-    if (source)
-      builder.object(*type, name, *source, 0);
-    else
-      builder.describe(name, told.told == Told::kGone || told.told == Told::kElsewhere ? "?" : "-");
+    // A constructor's copies do not all have these.
+    if (told.told == Told::kGone && (name == "__in_chrg" || name == "__vtt_parm")) convention.lose();
+    auto source = convention.next(*type);
+    if (is_widened(function, *type)) source = std::nullopt, told = {Told::kFrame};
+    found.push_back({child, *type, std::move(name), artificial ? 0 : number, std::move(source), std::move(told)});
   } while (dwarf_siblingof(&child, &child) == 0);
+  return found;
+}
+
+/// DWARF has an argument where the convention has none. gcc does not tell of another convention (ms_abi) in words.
+bool is_contradicted(const Parameter& p) {
+  if (p.told.told != Told::kPlace || !p.source) return false;
+  // To the end of a class's register one may add what is not in it.
+  return p.told.source.by_address != p.source->by_address || !is_among(p.told.source.words, p.source->words);
+}
+
+bool is_on_stack(const Source& source) {
+  return std::any_of(source.words.begin(), source.words.end(), [](std::uint8_t word) {
+    return word > KARST_SAVED_WORDS_BEFORE_STACK && word < kFirstVectorPlace;
+  });
+}
+
+/// Where an argument is as its call begins; none: that is not certain.
+std::optional<Source> source_of(const Parameter& p, const Changes& changes, bool foreign) {
+  const Told told = p.told.told;
+  if (foreign) {
+    const bool certain = told == Told::kPlace && !is_on_stack(p.told.source) &&
+                         (!is_class(p.type) || p.told.source.by_address);
+    return certain ? std::optional(p.told.source) : std::nullopt;
+  }
+  if (told == Told::kPlace && (!is_class(p.type) || p.told.source.by_address)) return p.told.source;
+  // Of classes in registers DWARF has each member's place; the convention has the whole, if it is kept.
+  if (told == Told::kPlace) {
+    if (!p.source || !is_among(p.told.source.words, p.source->words)) return std::nullopt;
+    auto source = p.source;
+    source->missing = p.told.source.missing;
+    return source;
+  }
+  if (told == Told::kGone || (told == Told::kElsewhere && changes.arguments) || (told == Told::kFrame && changes.result))
+    return std::nullopt;
+  return p.source;
+}
+
+std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, HiddenResult result, Changes& changes,
+                         const ValueWish& wish, FunctionValues& out) {
+  Builder builder{out, &out.arguments, {}};
+  const std::vector<Parameter> parameters = parameters_of(function, entry, result, changes);
+  if (!changes.arguments && std::any_of(parameters.begin(), parameters.end(), is_contradicted))
+    changes.foreign = changes.result = true;
+  for (const Parameter& p : parameters) {
+    if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), p.number) == wish.only.end()) continue;
+    if (const auto source = source_of(p, changes, changes.foreign))
+      builder.object(p.type, p.name, *source, 0);
+    else
+      builder.describe(p.name, p.told.told == Told::kGone || p.told.told == Told::kElsewhere ? "?" : "-");
+  }
   return builder.text;
 }
 
-std::string returned_by(const std::optional<Dwarf_Die>& type, FunctionValues& out) {
+std::string returned_by(const std::optional<Dwarf_Die>& type, const Compiler& compiler, FunctionValues& out) {
   if (!type) return {};
   Builder builder{out, &out.returned, {}};
-  const Source source = place_of_result(*type);
+  const Source source = place_of_result(*type, compiler);
   if (source.words.empty()) return ":-";
   builder.object(*type, "", source, 0);
   return builder.text;
@@ -365,19 +449,39 @@ std::optional<Dwarf_Addr> entry_of(Dwarf_Die* function, Dwarf_Addr address) {
   return std::nullopt;
 }
 
-FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish) {
+FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish, bool is_local) {
   FunctionValues out;
   const auto entry = entry_of(&function, wish.address);
   if (!is_c_or_cpp(&function) || !entry) return out;
   const std::optional<Dwarf_Die> result = type_of(&function);
-  const Changes changes = changes_of(&function, *entry, wish.name);
-  std::string arguments;
-  std::string returned;
-  if (wish.arguments) arguments = arguments_of(function, *entry, has_hidden_result(result), changes, wish, out);
-  if (wish.returned) returned = changes.result && result ? ":-" : returned_by(result, out);
-  out.description = arguments + "|" + returned;
+  Changes changes = changes_of(&function, *entry, wish.name, is_local);
+  const HiddenResult hidden = hidden_result(result, changes.compiler);
+  const std::string arguments = arguments_of(function, *entry, hidden, changes, wish, out);
+  if (!wish.arguments) out.arguments.clear();
+  const std::string returned =
+      !wish.returned ? "" : changes.result && result ? ":-" : returned_by(result, changes.compiler, out);
+  out.description = (wish.arguments ? arguments : "") + "|" + returned;
   if (out.description == "|") out.description.clear();
   return out;
+}
+
+/// Functions of the symbol table, and whether all names of the code there are local.
+std::vector<std::pair<AddressRange, bool>> local_functions(const ElfModule& elf) {
+  std::vector<std::pair<AddressRange, bool>> found;
+  constexpr int kLocal = 2;
+  for (const ElfFunction& f : elf.functions()) {
+    if (!found.empty() && found.back().first.begin == f.range.begin)
+      found.back().second = found.back().second && f.rank == kLocal;
+    else
+      found.emplace_back(f.range, f.rank == kLocal);
+  }
+  return found;
+}
+
+bool is_local(const std::vector<std::pair<AddressRange, bool>>& functions, std::uint64_t address) {
+  const auto after = std::upper_bound(functions.begin(), functions.end(), address,
+                                      [](std::uint64_t at, const auto& f) { return at < f.first.begin; });
+  return after != functions.begin() && std::prev(after)->second && address < std::prev(after)->first.end;
 }
 
 void write(AnswerWriter& out, const std::vector<ValueOp>& ops) {
@@ -401,7 +505,7 @@ bool read(AnswerReader& in, std::vector<ValueOp>& ops) {
 
 }  // namespace
 
-Result<std::vector<FunctionValues>> values_of(const std::filesystem::path& module, const std::vector<ValueWish>& wishes,
+Result<std::vector<FunctionValues>> values_of(const ModuleFile& module, const std::vector<ValueWish>& wishes,
                                               const ResolveOptions& options) {
   SandboxOptions sandbox{.as = options.as};
   if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
@@ -415,10 +519,11 @@ Result<std::vector<FunctionValues>> values_of(const std::filesystem::path& modul
     if (!functions.present())
       return out.text("it has no debug information, which says what arguments functions have: compile it with -g");
     out.text(std::string_view());
+    const auto local = local_functions(*elf);
     for (const ValueWish& wish : wishes) {
       const auto [first, end] = functions.at(wish.address);
       const FunctionValues found =
-          first != end ? values_of_function(functions.functions()[first].die, wish) : FunctionValues{};
+          first != end ? values_of_function(functions.functions()[first].die, wish, is_local(local, wish.address)) : FunctionValues{};
       write(out, found.arguments);
       write(out, found.returned);
       out.text(found.description);

@@ -286,7 +286,7 @@ void TraceWriter::add_modules(std::uint32_t process, std::span<const reader::Mod
     record.loaded_ticks = module.loaded_ticks;
     record.unloaded_ticks = module.unloaded_ticks;
     record.path = table.text(module.path);
-    record.build_id = table.text(module.build_id);
+    record.build_id = table.text(module.identity());
     table.add(record);
   }
 }

@@ -261,9 +261,9 @@ reader::Process ArenaView::process_without_functions() const {
     out.loaded_ticks = m.loaded_ticks;
     out.unloaded_ticks = m.unloaded_ticks;
     out.path = texts.get(m.path_offset, m.path_size, kLongestPath);
-    out.build_id.assign(reinterpret_cast<const char*>(m.build_id),
-                        std::min<std::size_t>(m.build_id_size, sizeof m.build_id));
     out.set_flags(m.flags);
+    out.set_identity(std::string(reinterpret_cast<const char*>(m.build_id),
+                                 std::min<std::size_t>(m.build_id_size, sizeof m.build_id)));
   });
 
   const std::uint32_t thread_count = std::min(now.thread_count, layout_.thread_capacity);

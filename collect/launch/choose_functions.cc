@@ -262,7 +262,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
 void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module& module,
                                       const std::vector<const reader::Function*>& kept, std::uint32_t least) {
   if (kept.empty()) return;
-  const auto loaded = resolve_.table(module.path, module.build_id);
+  const auto loaded = resolve_.table(symbols::ModuleFile(module));
   if (!loaded) {
     report_once("the functions of " + module.path + " are traced whatever their size: " + loaded.error().message);
     return;

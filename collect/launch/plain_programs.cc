@@ -91,7 +91,7 @@ Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, P
   patch::WantedNames wanted{&*globs, named.globs, {}};
   // A separate debug file has names that a stripped library lacks.
   if (is_file_at(module.path, file)) {
-    if (const auto table = resolve_.with(as).table(module.path, {}))
+    if (const auto table = resolve_.with(as).table(symbols::ModuleFile(module.path)))
       wanted.addresses = patch::named_in(**table, *globs);
   }
   places.options = {};

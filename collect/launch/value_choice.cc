@@ -102,7 +102,7 @@ ValuesOfModule ValueChoice::of_module(const reader::Module& module,
   }
   if (wishes.empty()) return values;
   const std::size_t coroutines = values.functions.size();
-  auto found = symbols::values_of(module.path, wishes, resolve);
+  auto found = symbols::values_of(symbols::ModuleFile(module), wishes, resolve);
   if (!found) {
     values.problem = found.error().message;
     return values;

@@ -29,7 +29,7 @@ Counts count_calls(const std::vector<RecordedProcess>& processes, const symbols:
     reader::Process p = recorded.history.process();
     const auto key_of = [&p](const reader::Function& f) {
       const reader::Module& m = p.modules[f.module];
-      return Key(m.path, m.build_id, f.address - m.bias);
+      return Key(m.path, m.identity(), f.address - m.bias);
     };
     std::erase_if(p.functions, [&](const reader::Function& f) {
       return f.id == 0 || f.id >= calls.size() || calls[f.id] == 0 || f.module >= p.modules.size();

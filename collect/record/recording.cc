@@ -198,6 +198,7 @@ void Recording::Impl::add(RecordedProcess recorded) {
   if (!options_.program.empty())
     for (reader::Module& m : p.modules)
       if (m.path == p.executable) m.path = options_.program.string();
+  for (reader::Module& m : p.modules) m.built_by_ns = r.history.start().realtime_ns;
   if (counter_is_unsure_) p.flags |= format::kProcessClockUnsure;
   p.index = static_cast<std::uint32_t>(processes_.size());
   p.wait_status = r.wait_status;
@@ -400,7 +401,8 @@ bool Recording::Impl::write_names() {
   for (reader::Process& p : processes_) look_up(p);
   if (options_.samples != nullptr) {
     const auto as = options_.resolve.as || recorded_.empty() ? options_.resolve.as : recorded_[0].history.owner();
-    symbols::name_sampled(*options_.samples, options_.resolve.with(as));
+    const std::uint64_t begin = recorded_.empty() ? 0 : recorded_[0].history.start().realtime_ns;
+    symbols::name_sampled(*options_.samples, options_.resolve.with(as), begin);
   }
   if (symbols::stop_lookups) return false;
   if (options_.samples != nullptr) writer_.add_samples(*options_.samples);

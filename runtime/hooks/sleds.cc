@@ -7,6 +7,7 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "runtime/clock/clock.h"
+#include "runtime/hooks/file_identity.h"
 #include "runtime/hooks/function_names.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
@@ -176,7 +177,8 @@ Module* take_up_again(const ModuleImage& image, const char* path, std::uint32_t 
 }
 
 /// Null on success, else why the module cannot be entered. Other threads may enter generated code meanwhile.
-const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t path_size, std::uint32_t& entered) {
+const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t path_size, const FileIdentity* file,
+                      std::uint32_t& entered) {
   constexpr const char* kNoMemory = "is too much for the memory there is for functions' tables";
   Module m{};
   m.text_begin = image.text_begin;
@@ -210,6 +212,11 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   entry.build_id_size = image.build_id_size < room ? image.build_id_size : room;
   if (entry.build_id_size != 0) copy(entry.build_id, image.build_id, entry.build_id_size);
   entry.flags = image.plain_count == 0 ? 0U : kModulePatched | image.plain_left_alone << kModuleLeftAloneShift;
+  if (image.build_id_size == 0) {
+    entry.flags |= kModuleByFile;
+    entry.build_id_size = file != nullptr ? std::uint32_t{kFileIdentitySize} : 0;
+    if (file != nullptr) copy(entry.build_id, file, kFileIdentitySize);
+  }
   g_arena.set_module_count(module + 1);
   g_sleds += m.functions.sleds();
   store(h.sites, g_sleds);
@@ -257,8 +264,8 @@ std::uint32_t add_function(const Module& m, std::uint64_t address, std::uint32_t
   return id;
 }
 
-/// The entered module, or null. `arrived` says what is new.
-Module* enter(const ModuleImage& image, Arrived& arrived) {
+/// The entered module, or null. `arrived` says what is new. `when`: how its file is looked at, if it has no build-id.
+Module* enter(const ModuleImage& image, Arrived& arrived, Look when) {
   char buffer[4096];
   std::uint32_t path_size = 0;
   const char* path = shown_path(image.path, buffer, path_size);
@@ -271,8 +278,10 @@ Module* enter(const ModuleImage& image, Arrived& arrived) {
     arrived = {index_of(*m), m->first_id, 0};
     return m;
   }
+  FileIdentity file;
+  const bool is_told = image.build_id_size == 0 && identify_file(image.path, image.text_begin, when, file);
   std::uint32_t entered = 0;
-  if (const char* wrong = enter_new(image, path, path_size, entered)) {
+  if (const char* wrong = enter_new(image, path, path_size, is_told ? &file : nullptr, entered)) {
     refuse(path, path_size, wrong);
     return nullptr;
   }
@@ -423,12 +432,12 @@ bool program_has_sleds() {
 std::uint32_t register_modules() {
   for_each_image([](const ModuleImage& image) {
     Arrived arrived{};
-    if (module_of(image) == nullptr) enter(image, arrived);
+    if (module_of(image) == nullptr) enter(image, arrived, Look::kAtMapping);
   });
   map_plain_code();
   for_each_plain_code([](ModuleImage& image, PlainCode&) {
     Arrived arrived{};
-    enter(image, arrived);
+    enter(image, arrived, Look::kAtMapping);
   });
   return g_module_count;
 }
@@ -480,7 +489,7 @@ bool enter_module(std::uintptr_t note, Arrived& arrived) {
   ModuleImage image;
   if (!find_image(note, image)) return false;
   forget_replaced(image);
-  return module_of(image) == nullptr && enter(image, arrived) != nullptr;
+  return module_of(image) == nullptr && enter(image, arrived, Look::kAtPath) != nullptr;
 }
 
 bool is_program(std::uintptr_t note) {
@@ -526,7 +535,7 @@ void enter_late_code(void (*arrived)(const Arrived& arrived)) {
     Arrived came{};
     if (module_of(image) != nullptr) return;
     forget_replaced(image);
-    if (enter(image, came) != nullptr) s_arrived(came);
+    if (enter(image, came, Look::kAtMapping) != nullptr) s_arrived(came);
   });
   apply_watches();
   apply_values();

@@ -1,6 +1,7 @@
 #include "runtime/system/own_program.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #ifndef KARST_STATIC
 #include <link.h>
 #include <sys/auxv.h>
@@ -75,18 +76,43 @@ std::size_t file_at(std::uintptr_t address, char* buffer, std::size_t size) {
 }
 #endif
 
+constexpr const char* kLink = "/proc/thread-self/exe";
+
+/// The kernel adds this to the path of a file that is not there any more. A file may really be called so.
+std::size_t without_mark(char* path, std::size_t size) {
+  constexpr char kDeleted[] = " (deleted)";
+  constexpr std::size_t kMark = sizeof kDeleted - 1;
+  struct stat status {};
+  if (size <= kMark || !equal(path + size - kMark, kDeleted) ||
+      sys::call(SYS_newfstatat, AT_FDCWD, sys::word(path), sys::word(&status), 0) == 0)
+    return size;
+  path[size - kMark] = '\0';
+  return size - kMark;
+}
+
 }  // namespace
 
 std::size_t own_program(char* buffer, std::size_t size) {
 #ifndef KARST_STATIC
   if (const std::uintptr_t address = address_in_loaded(); address != 0)
-    if (const std::size_t found = file_at(address, buffer, size); found != 0) return found;
+    if (const std::size_t found = file_at(address, buffer, size); found != 0) return without_mark(buffer, found);
 #endif
   const long n =
-      sys::call(SYS_readlinkat, -100, sys::word("/proc/thread-self/exe"), sys::word(buffer), static_cast<long>(size - 1));
+      sys::call(SYS_readlinkat, -100, sys::word(kLink), sys::word(buffer), static_cast<long>(size - 1));
   const std::size_t found = n > 0 ? static_cast<std::size_t>(n) : 0;
   buffer[found] = '\0';
-  return found;
+  return without_mark(buffer, found);
+}
+
+const char* link_to_own_program(char* buffer, std::size_t size) {
+#ifndef KARST_STATIC
+  if (const std::uintptr_t address = address_in_loaded(); address != 0 && file_at(address, buffer, size) != 0)
+    return buffer;
+#else
+  static_cast<void>(buffer);
+  static_cast<void>(size);
+#endif
+  return kLink;
 }
 
 long open_own_program() {
@@ -97,7 +123,7 @@ long open_own_program() {
   }
 #endif
   // Not by its name: another file may be there by now.
-  return sys::open("/proc/thread-self/exe", O_RDONLY | O_CLOEXEC);
+  return sys::open(kLink, O_RDONLY | O_CLOEXEC);
 }
 
 }  // namespace karst::runtime

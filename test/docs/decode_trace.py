@@ -247,7 +247,10 @@ class Trace:
         for (process, module), (numbers, path, build_id) in sorted(self.modules.items()):
             if process == index:
                 yield "module %d flags %d bias %d text %d %d loaded %d unloaded %d path %s build-id %s" % (
-                    (module,) + numbers + (escaped(path), escaped(build_id)))
+                    (module,) + numbers + (escaped(path), escaped(b"" if numbers[0] & 2 else build_id)))
+                if numbers[0] & 2:  # kModuleByFile
+                    whole = build_id if len(build_id) == 28 else bytes(28)
+                    yield "file %d size %d modified %d device %d" % struct.unpack("<3QI", whole)
         for (process, function), (module, address, filtered) in sorted(self.functions.items()):
             if process != index:
                 continue

@@ -110,6 +110,10 @@ void add_logs(karst::writing::TraceWriter& writer) {
   }
   writer.add_processes({&small.process, 1});
   writer.add_clock(small.clock);
+  // One without a build-id, of a file that is known; its bytes are of no text.
+  reader::Module& module = small.process.modules.at(0);
+  module.by_file = true;
+  module.file = std::string("\x01\x00\xff\x00\x00\x00\x00\x00", 8) + std::string(kFileIdentitySize - 8, '\x7f');
   writer.add_modules(0, small.process.modules);
   writer.add_functions(0, small.process.functions);
   writer.add_symbols(0, small.process.functions);

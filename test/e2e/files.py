@@ -267,6 +267,38 @@ class Files(TortureTest):
         subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
         self.assert_same_as_strace(*command, of=self.in_directory)
 
+    def wrapping(self, rounds, *options):
+        run = self.run_traced(build("files_wrapping", "files/wrapping.cc", "-std=c++20", "-O1"), rounds,
+                              options=("--system", "files,net", "--budget", "off", *options))
+        self.assertGreater(run.trace.info["overwritten_events"], 0, "it does not wrap")
+        return run, self.calls(run)
+
+    def test_names_outlive_the_history_of_what_opened_them(self):
+        run, calls = self.wrapping(60000, "--memory", "1M")
+        port, client, server, log = map(int, run.out.split())
+        named = Counter()
+        for call in calls:
+            function = plain(call["call"])
+            if function == "write" and call["fd"] == str(client):
+                named[call["file"] == f"127.0.0.1:{port}"] += 1
+            if function == "pwrite" and call["fd"] == str(log):
+                named[call["file"] == f"{self.directory}/opened-at-its-start"] += 1
+            if function == "read" and call["fd"] == str(server):
+                named[call["file"].startswith("127.0.0.1:")] += 1
+            self.assertIn(call["fd"], ("", str(client), str(server), str(log), str(log + 1)))
+        self.assertGreater(named[True], 20 * named[False], named)
+
+    def test_a_number_that_is_reused_is_never_named_wrongly(self):
+        run, calls = self.wrapping(60000, "--memory", "1M")
+        reused = int(run.out.split()[3]) + 1
+        named = 0
+        for call in calls:
+            if plain(call["call"]) != "pwrite" or call["fd"] != str(reused) or "not known" in call["file"]:
+                continue
+            self.assertEqual(call["file"], f"{self.directory}/reused-{int(call['result']) - 1}")
+            named += 1
+        self.assertGreater(named, 100)
+
 
 if __name__ == "__main__":
     main()

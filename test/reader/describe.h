@@ -2,11 +2,13 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <string_view>
 
 #include "format/event.h"
+#include "format/file_identity.h"
 #include "reader/trace.h"
 
 namespace karst::test {
@@ -51,6 +53,11 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
       line("module {} flags {} bias {} text {} {} loaded {} unloaded {} path {} build-id {}", module.index,
            module.flags(), module.bias, module.text_begin, module.text_end, module.loaded_ticks, module.unloaded_ticks,
            escaped(module.path), escaped(module.build_id));
+      format::FileIdentity file;
+      if (module.file.size() == format::kFileIdentitySize)
+        std::memcpy(&file, module.file.data(), format::kFileIdentitySize);
+      if (module.by_file)
+        line("file {} size {} modified {} device {}", file.inode, file.size, file.modified_ns, file.device);
     }
     for (const auto& function : process.functions) {
       if (function.id == 0) continue;
