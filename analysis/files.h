@@ -88,10 +88,10 @@ class Descriptors {
     }
   };
   struct Table {
-    std::unordered_map<std::int64_t, std::vector<Was>> of;  // by number, in order of time
-    std::unordered_map<std::int64_t, std::vector<Was>> said;         // by the process itself, in order of time
-    std::unordered_map<std::int64_t, Touched> touched;          // by calls
-    std::set<std::int64_t> open;                            // numbers that are something known, so far
+    std::unordered_map<std::int64_t, std::vector<Was>> of;    // by number, in order of time
+    std::unordered_map<std::int64_t, std::vector<Was>> said;  // by the process itself, in order of time
+    std::unordered_map<std::int64_t, Touched> touched;        // by calls
+    std::set<std::int64_t> open;                              // numbers that are something known, so far
     std::vector<Range> closed;
     std::vector<Range> all_closed;
     std::vector<std::uint64_t> gaps;  // ticks at which calls are missing: what was known before is not any more

@@ -9,8 +9,8 @@
 
 namespace karst::format {
 
-/// Logs of what is open: of each descriptor, and of what relative paths begin at. A process says so at its start, and of
-/// descriptors again before what it said is overwritten. Then the working directory goes as kDirectoryDescriptor.
+/// Logs of what is open: of each descriptor, and of what relative paths begin at. A process says so at its start, and
+/// of descriptors again before what it said is overwritten. Then the working directory goes as kDirectoryDescriptor.
 inline constexpr char kDescriptorIs[] = "descriptor %d is %s";
 inline constexpr int kDirectoryDescriptor = -100;  ///< AT_FDCWD
 /// What a socket without a peer is called: this, and its own address. With one: the peer's address.

@@ -44,7 +44,9 @@ void join(Class& into, Class other) {
 std::uint64_t own_alignment(Dwarf_Die type) {
   const std::uint64_t size = size_of(type);
   if (dwarf_tag(&type) != DW_TAG_base_type)
-    return is_vector_type(type) ? size : dwarf_tag(&type) == DW_TAG_enumeration_type ? std::max<std::uint64_t>(size, 1) : 8;
+    return is_vector_type(type)                          ? size
+           : dwarf_tag(&type) == DW_TAG_enumeration_type ? std::max<std::uint64_t>(size, 1)
+                                                         : 8;
   const std::uint64_t encoding = number_of(&type, DW_AT_encoding).value_or(0);
   const bool is_complex = encoding == DW_ATE_complex_float || name_of(&type).starts_with("complex ");
   if (name_of(&type).starts_with("_BitInt") || name_of(&type).starts_with("unsigned _BitInt"))
@@ -158,13 +160,13 @@ class Classifier {
         const std::uint64_t each = element ? size_of(*element) : 0;
         // An argument is no array. A member may be a vector where nothing says so.
         if (is_vector_type(type) || depth == 0) return vector(offset, size, each);
-        if (!compiler_.tells_vectors && size >= 4 && (size & (size - 1)) == 0) return join(classes_[0], Class::kUnknown);
+        if (!compiler_.tells_vectors && size >= 4 && (size & (size - 1)) == 0)
+          return join(classes_[0], Class::kUnknown);
         for (std::uint64_t at = 0; each != 0 && at < size; at += each) classify(*element, offset + at, depth + 1);
         return;
       }
       default:
-        return join_all(offset, std::max<std::uint64_t>(size, 8) == 8 && size != 0 ? size : std::max<std::uint64_t>(size, 8),
-                        Class::kInteger);
+        return join_all(offset, size != 0 ? size : 8, Class::kInteger);
     }
   }
 
@@ -287,6 +289,11 @@ std::optional<std::uint8_t> place_of_register(std::uint64_t number) {
   return std::nullopt;
 }
 
+bool is_argument_register(std::uint8_t place) {
+  return place >= kFirstVectorPlace ||
+         std::find(kIntegerArguments.begin(), kIntegerArguments.end(), place) != kIntegerArguments.end();
+}
+
 std::optional<std::uint8_t> place_of_stack(std::int64_t offset) {
   constexpr std::int64_t kFirst = KARST_SAVED_WORDS_BEFORE_STACK + 1;
   if (offset < 0 || offset % 8 != 0 || kFirst + offset / 8 >= kMostPlace) return std::nullopt;
@@ -306,7 +313,7 @@ Compiler Compiler::of(Dwarf_Die* function) {
   const bool is_gcc = producer.starts_with("GNU ");
   const bool is_strict = producer.find("-gstrict-dwarf") != std::string_view::npos;
   // clang does not say with which options it was called.
-  found.tells_vectors = found.by_clang || (is_gcc && !is_strict);
+  found.tells_vectors = found.by_clang || is_gcc;
   found.tells_defaults = version >= 5 || (is_gcc && !is_strict);
   found.tells_alignment = found.tells_defaults;
   return found;
@@ -367,7 +374,8 @@ std::optional<Source> Convention::next(Dwarf_Die type) {
   if (classes[0] == Class::kNone) return std::nullopt;  // empty
   const auto wanted = [&](Class c) { return static_cast<std::size_t>(std::count(classes.begin(), classes.end(), c)); };
   if (classes[0] == Class::kMemory || classes[0] == Class::kX87 || size > 16 ||
-      integers_ + wanted(Class::kInteger) > kIntegerArguments.size() || vectors_ + wanted(Class::kVector) > kVectorPlaces)
+      integers_ + wanted(Class::kInteger) > kIntegerArguments.size() ||
+      vectors_ + wanted(Class::kVector) > kVectorPlaces)
     return on_stack(type, std::max<std::uint64_t>(size, 8));
   Source source;
   for (const Class c : classes) {

@@ -14,6 +14,8 @@ namespace karst::symbols {
 
 /// DWARF's number of a register to its place (format/values.h), if a hook has saved it.
 std::optional<std::uint8_t> place_of_register(std::uint64_t number);
+/// A place in which arguments come.
+bool is_argument_register(std::uint8_t place);
 /// A word of the stack at `offset` bytes from the canonical frame address: the word behind the return address is at 0.
 std::optional<std::uint8_t> place_of_stack(std::int64_t offset);
 

@@ -75,7 +75,8 @@ Sources read_sources(const Paths& paths, const SourceLimits& limits) {
     // A relative path would be looked for in whatever directory we happen to be in.
     reader::SourceFile file{path, {}};
     std::string reason;
-    Outcome outcome = path.front() == '/' ? read_text(path, built_by, limits.file_bytes, file.text, reason) : Outcome::kMissing;
+    Outcome outcome =
+        path.front() == '/' ? read_text(path, built_by, limits.file_bytes, file.text, reason) : Outcome::kMissing;
     if (outcome == Outcome::kMissing) {
       if (missing.count++ == 0) missing.message = path;
     } else if (outcome == Outcome::kRefused) {

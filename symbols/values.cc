@@ -315,6 +315,10 @@ bool is_among(const std::vector<std::uint8_t>& some, const std::vector<std::uint
                      [&](std::uint8_t word) { return std::find(all.begin(), all.end(), word) != all.end(); });
 }
 
+bool is_of_arguments(const Source& source) {
+  return std::all_of(source.words.begin(), source.words.end(), is_argument_register);
+}
+
 struct Parameter {
   Dwarf_Die die;
   Dwarf_Die type;
@@ -365,14 +369,16 @@ std::vector<Parameter> parameters_of(Dwarf_Die function, Dwarf_Addr entry, Hidde
     std::string name = plain(name_of(&child));
     if (name.empty()) name = artificial ? "hidden" : "#" + std::to_string(number);
     Location told = location_of(&child, &function, entry);
-    // clang's lists begin behind its sled, which changes no register.
-    constexpr Dwarf_Addr kClangSled = 11;
-    if (told.told == Told::kElsewhere && changes.compiler.by_clang)
-      if (Location behind = location_of(&child, &function, entry + kClangSled); behind.told == Told::kPlace)
-        told = std::move(behind);
     // A constructor's copies do not all have these.
     if (told.told == Told::kGone && (name == "__in_chrg" || name == "__vtt_parm")) convention.lose();
     auto source = convention.next(*type);
+    // clang's lists begin behind its sled, which changes no register. Without a sled there may be a place of later.
+    constexpr Dwarf_Addr kClangSled = 11;
+    if (told.told == Told::kElsewhere && changes.compiler.by_clang)
+      if (Location behind = location_of(&child, &function, entry + kClangSled);
+          behind.told == Told::kPlace &&
+          (changes.arguments ? is_of_arguments(behind.source) : source && is_among(behind.source.words, source->words)))
+        told = std::move(behind);
     if (is_widened(function, *type)) source = std::nullopt, told = {Told::kFrame};
     found.push_back({child, *type, std::move(name), artificial ? 0 : number, std::move(source), std::move(told)});
   } while (dwarf_siblingof(&child, &child) == 0);
@@ -396,8 +402,8 @@ bool is_on_stack(const Source& source) {
 std::optional<Source> source_of(const Parameter& p, const Changes& changes, bool foreign) {
   const Told told = p.told.told;
   if (foreign) {
-    const bool certain = told == Told::kPlace && !is_on_stack(p.told.source) &&
-                         (!is_class(p.type) || p.told.source.by_address);
+    const bool certain =
+        told == Told::kPlace && !is_on_stack(p.told.source) && (!is_class(p.type) || p.told.source.by_address);
     return certain ? std::optional(p.told.source) : std::nullopt;
   }
   if (told == Told::kPlace && (!is_class(p.type) || p.told.source.by_address)) return p.told.source;
@@ -408,7 +414,8 @@ std::optional<Source> source_of(const Parameter& p, const Changes& changes, bool
     source->missing = p.told.source.missing;
     return source;
   }
-  if (told == Told::kGone || (told == Told::kElsewhere && changes.arguments) || (told == Told::kFrame && changes.result))
+  if (told == Told::kGone || (told == Told::kElsewhere && changes.arguments) ||
+      (told == Told::kFrame && changes.result))
     return std::nullopt;
   return p.source;
 }
@@ -458,8 +465,9 @@ FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish, boo
   const HiddenResult hidden = hidden_result(result, changes.compiler);
   const std::string arguments = arguments_of(function, *entry, hidden, changes, wish, out);
   if (!wish.arguments) out.arguments.clear();
-  const std::string returned =
-      !wish.returned ? "" : changes.result && result ? ":-" : returned_by(result, changes.compiler, out);
+  const std::string returned = !wish.returned             ? ""
+                               : changes.result && result ? ":-"
+                                                          : returned_by(result, changes.compiler, out);
   out.description = (wish.arguments ? arguments : "") + "|" + returned;
   if (out.description == "|") out.description.clear();
   return out;
@@ -523,7 +531,8 @@ Result<std::vector<FunctionValues>> values_of(const ModuleFile& module, const st
     for (const ValueWish& wish : wishes) {
       const auto [first, end] = functions.at(wish.address);
       const FunctionValues found =
-          first != end ? values_of_function(functions.functions()[first].die, wish, is_local(local, wish.address)) : FunctionValues{};
+          first != end ? values_of_function(functions.functions()[first].die, wish, is_local(local, wish.address))
+                       : FunctionValues{};
       write(out, found.arguments);
       write(out, found.returned);
       out.text(found.description);

@@ -54,7 +54,8 @@ class MappedFile {
       ++field_;
       return;
     }
-    const std::uint64_t digit = c <= '9' ? static_cast<std::uint64_t>(c - '0') : static_cast<std::uint64_t>(c - 'a') + 10;
+    const std::uint64_t digit =
+        c <= '9' ? static_cast<std::uint64_t>(c - '0') : static_cast<std::uint64_t>(c - 'a') + 10;
     fields_[field_] = fields_[field_] * (field_ == kInode ? 10 : 16) + digit;
   }
 

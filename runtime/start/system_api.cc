@@ -135,7 +135,8 @@ void say_again_in_time() {
   const std::uint64_t said_at = load(g_said_at);
   // A child by fork begins with an arena of its own.
   constexpr std::uint32_t kLeast = 16;
-  if (capacity >= kLeast && hand >= capacity - capacity / 4 && (hand < said_at || hand - said_at >= capacity / 4)) [[unlikely]]
+  if (capacity >= kLeast && hand >= capacity - capacity / 4 && (hand < said_at || hand - said_at >= capacity / 4))
+      [[unlikely]]
     say_again(hand, capacity);
 }
 

@@ -135,6 +135,52 @@ TEST(Files, WhatAProcessSaysAtItsStart) {
   EXPECT_EQ(reads_of(made.open()), (std::vector<std::string>{"pipe:[1234] 4"}));
 }
 
+/// A log of the process's: a descriptor is open.
+void says(FilesSample& made, std::uint32_t fd, const std::string& path, std::uint64_t at) {
+  std::string bytes = "\2";
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(fd >> 8 * i);
+  bytes += static_cast<char>(path.size());
+  bytes += '\0';
+  made.values(NoteKind::kLog, kDescriptorIs, bytes + path, at);
+}
+
+// Memory has wrapped: what opened it is overwritten.
+TEST(Files, WhatIsSaidLaterHoldsBeforeAsFarAsNothingChanged) {
+  FilesSample made;
+  made.begin(1).thread(1, "a");
+  made.reads(3, 1, 1000).reads(4, 2, 1010).closes(4, 1020, 1030).opens("/new", 4, 1040, 1050).reads(5, 3, 1060);
+  made.does(kDup2, number_value(3) + number_value(5), 5, 1070, 1080);
+  says(made, 3, "/a", 1100);
+  says(made, 4, "/new", 1101);
+  says(made, 5, "/a", 1102);
+  made.reads(3, 4, 1200).reads(4, 5, 1210).reads(5, 6, 1220);
+  EXPECT_EQ(reads_of(made.open()),
+            (std::vector<std::string>{"/a 1", "descriptor 4 of process 1, not known 2",
+                                      "descriptor 5 of process 1, not known 3", "/a 4", "/new 5", "/a 6"}));
+}
+
+// What the process saw may have been what a call was about to return.
+TEST(Files, WhatIsSaidAmidAChangeDoesNotHoldBeforeIt) {
+  FilesSample made;
+  made.begin(1).thread(1, "a");
+  made.reads(3, 1, 1000);
+  made.does(kDup2, number_value(9) + number_value(3), 3, 1050, 1200);
+  made.reads(3, 2, 1300);
+  made.thread(2, "b");
+  says(made, 3, "/b", 1100);
+  const auto found = reads_of(made.open());
+  EXPECT_EQ(found.at(0), "descriptor 3 of process 1, not known 1");
+}
+
+TEST(Files, WhatIsSaidLaterDoesNotHoldBeforeCallsThatAreMissing) {
+  FilesSample made;
+  made.begin(1).thread(1, "a");
+  made.reads(3, 1, 1000).reads(3, 2, 1220);
+  says(made, 3, "/a", 1300);
+  made.switched({1100, 1110, 0, 0, false, 0}).switched({1200, 1210, 0, 0, true, 0});
+  EXPECT_EQ(reads_of(made.open()), (std::vector<std::string>{"descriptor 3 of process 1, not known 1", "/a 2"}));
+}
+
 // Values of a program's, or of a torn file, may be anything.
 TEST(Files, StrangeValuesAreNoFault) {
   std::mt19937_64 random(7);
