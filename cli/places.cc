@@ -46,7 +46,7 @@ class Names {
  public:
   explicit Names(const std::string& path) : module_(std::filesystem::path(path).filename()) {
     // What is missing is shown by number: no reason to refuse an answer.
-    if (auto table = tables_.load(path, {}, cache_, {}, std::nullopt)) table_ = *table;
+    if (auto table = tables_.load(symbols::ModuleFile(path), cache_, {}, std::nullopt)) table_ = *table;
   }
   std::string at(std::uint64_t address) const {
     if (table_ != nullptr)

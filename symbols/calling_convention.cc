@@ -310,11 +310,11 @@ Compiler Compiler::of(Dwarf_Die* function) {
   const char* text = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer, &at));
   const std::string_view producer = text != nullptr ? text : "";
   found.by_clang = producer.find("clang") != std::string_view::npos;
-  const bool is_gcc = producer.starts_with("GNU ");
+  found.by_gcc = producer.starts_with("GNU ");
   const bool is_strict = producer.find("-gstrict-dwarf") != std::string_view::npos;
   // clang does not say with which options it was called.
-  found.tells_vectors = found.by_clang || is_gcc;
-  found.tells_defaults = version >= 5 || (is_gcc && !is_strict);
+  found.tells_vectors = found.by_clang || found.by_gcc;
+  found.tells_defaults = version >= 5 || (found.by_gcc && !is_strict);
   found.tells_alignment = found.tells_defaults;
   return found;
 }

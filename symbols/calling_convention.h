@@ -30,6 +30,7 @@ struct Source {
 /// types apart that are passed in different ways.
 struct Compiler {
   bool by_clang = false;
+  bool by_gcc = false;
   bool tells_vectors = false;    ///< else a member that is an array may be a vector
   bool tells_defaults = false;   ///< else a class's copy or destructor that is declared may be `= default`
   bool tells_alignment = false;  ///< else a class may be aligned as its source asked for

@@ -26,6 +26,7 @@ constexpr int kDeepestMember = 2;
 constexpr std::size_t kMostMembers = 6;  // of a structure that is shown by its members
 constexpr std::size_t kMostEnumerators = 64;
 constexpr std::size_t kLongestName = 120;
+constexpr std::uint32_t kAllMissing = ~std::uint32_t{0};
 constexpr std::uint64_t kNoPlace = ~std::uint64_t{0};
 
 std::string plain(std::string_view name) {
@@ -59,6 +60,7 @@ struct Builder {
   /// A part of the object that is no more than 8 bytes.
   void scalar(const std::string& name, std::string_view type, const Source& source, std::uint64_t size,
               std::uint64_t offset) {
+    if (source.missing == kAllMissing) return describe(name, "?");
     for (std::uint64_t at = offset; at < offset + size && at < 32; ++at)
       if ((source.missing >> at & 1) != 0) return describe(name, "?");
     if (source.by_address) return put(name, type, ValueHow::kMemory, source.words[0], size, offset);
@@ -398,6 +400,15 @@ bool is_on_stack(const Source& source) {
   });
 }
 
+/// Code by clang that is not optimised keeps all arguments of registers in its frame.
+bool is_plainly_kept(const std::vector<Parameter>& parameters) {
+  const auto in_frame = [](const Parameter& p) { return p.told.told == Told::kFrame; };
+  return std::any_of(parameters.begin(), parameters.end(), in_frame) &&
+         std::all_of(parameters.begin(), parameters.end(), [&](const Parameter& p) {
+           return in_frame(p) || (p.told.told == Told::kPlace && is_on_stack(p.told.source));
+         });
+}
+
 /// Where an argument is as its call begins; none: that is not certain.
 std::optional<Source> source_of(const Parameter& p, const Changes& changes, bool foreign) {
   const Told told = p.told.told;
@@ -414,6 +425,9 @@ std::optional<Source> source_of(const Parameter& p, const Changes& changes, bool
     source->missing = p.told.source.missing;
     return source;
   }
+  // gcc has no place for a class whose members it took apart. What others call is passed all of it; clang's callers in
+  // the same file leave out what is not used.
+  if (told == Told::kGone && is_class(p.type) && changes.compiler.by_gcc && !changes.arguments) return p.source;
   if (told == Told::kGone || (told == Told::kElsewhere && changes.arguments) ||
       (told == Told::kFrame && changes.result))
     return std::nullopt;
@@ -426,9 +440,14 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, HiddenResult resu
   const std::vector<Parameter> parameters = parameters_of(function, entry, result, changes);
   if (!changes.arguments && std::any_of(parameters.begin(), parameters.end(), is_contradicted))
     changes.foreign = changes.result = true;
+  const bool may_lack_stores = changes.compiler.by_clang && !is_plainly_kept(parameters);
   for (const Parameter& p : parameters) {
     if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), p.number) == wish.only.end()) continue;
-    if (const auto source = source_of(p, changes, changes.foreign))
+    auto source = source_of(p, changes, changes.foreign);
+    // clang's callers do not write what they know that nobody reads.
+    if (source && is_class(p.type) && !source->by_address && is_on_stack(*source) && may_lack_stores)
+      source->missing = kAllMissing;
+    if (source)
       builder.object(p.type, p.name, *source, 0);
     else
       builder.describe(p.name, p.told.told == Told::kGone || p.told.told == Told::kElsewhere ? "?" : "-");

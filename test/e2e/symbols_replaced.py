@@ -67,6 +67,7 @@ class Replaced(TortureTest):
         run = subprocess.Popen([KARST, "run", "--budget", "off", "--min-instructions", "0", *options, "-o",
                                 str(self.trace), str(self.svc), str(rounds)], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=self.env)
+        self.addCleanup(run.kill)
         self.assertEqual(run.stdout.readline(), "ready\n")
         change()
         return run.communicate(timeout=TIMEOUT)[1]
@@ -101,7 +102,7 @@ class Replaced(TortureTest):
         self.build("svc", PLUGIN_MAIN)
         plugin = self.build("plugin.so", OLD, NONE, "-shared", "-fPIC")
         new = self.build("new.so", NEW, NONE, "-shared", "-fPIC")
-        run = subprocess.Popen([KARST, "run", "--budget", "off", "--min-instructions", "0", "--libraries", "plugin.so",
+        run = subprocess.Popen([KARST, "run", "--budget", "off", "--min-instructions", "0", "--library", "plugin.so",
                                 "-o", str(self.trace), str(self.svc), str(plugin)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
         self.assertEqual(run.stdout.readline(), "ready\n")
@@ -136,10 +137,18 @@ class Replaced(TortureTest):
     def test_a_raw_trace_that_is_resolved_later(self):
         self.build("svc", OLD + MAIN, NONE)
         new = self.build("new", NEW + MAIN, NONE)
-        self.run_and(lambda: None, "--no-names")
+        before = set(self.directory.iterdir())
+
+        def write_history():
+            pid = int(subprocess.run(["pgrep", "-x", "-n", "svc"], check=True, capture_output=True, text=True).stdout)
+            time.sleep(0.2)
+            os.kill(pid, signal.SIGUSR2)
+        self.run_and(write_history, "--signal", "USR2", "--snapshots", str(self.directory))
+        raw = [path for path in set(self.directory.iterdir()) - before if path.name.startswith("svc-")]
+        self.assertEqual(len(raw), 1, raw)
         os.rename(new, self.svc)
-        said = self.karst("resolve", self.trace)
-        self.assert_nameless(said)
+        self.trace = raw[0]
+        self.assert_nameless(self.karst("resolve", self.trace))
 
     def test_source_text_that_was_changed_since_is_left_out(self):
         self.build("svc", OLD + MAIN)

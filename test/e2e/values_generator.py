@@ -82,11 +82,11 @@ class Program:
                 of, bits = Type(self.rng.choice(("int", "unsigned", "long")), "scalar"), self.rng.randint(1, 31)
             else:
                 of = Type(self.rng.choice([h for h in HIDDEN if h != "v8f" or self.rng.random() < 0.2]), "hidden")
-            members.append((f"m{i}", of, bits))
+            members.append((f"m{number}_{i}", of, bits))
             aligned = self.odd and self.rng.random() < 0.03
             text.append(("_Alignas(16) " if aligned and not self.cpp else "alignas(16) " if aligned else "") +
-                        of.declare(f"m{i}") + (f" : {bits}" if bits else "") + ";" if not (bits and aligned) else
-                        of.declare(f"m{i}") + f" : {bits};")
+                        of.declare(f"m{number}_{i}") + (f" : {bits}" if bits else "") + ";" if not (bits and aligned) else
+                        of.declare(f"m{number}_{i}") + f" : {bits};")
         attribute, base, extra, by_reference = "", "", "", False
         if self.odd and self.rng.random() < 0.12:
             attribute = self.rng.choice(("__attribute__((packed)) ", "__attribute__((aligned(16))) "))
@@ -103,8 +103,8 @@ class Program:
             by_reference = "sink" in extra or "memcpy" in extra
         by_reference = by_reference or any(m[1].by_reference for m in members)
         if is_union and by_reference:
-            members = [("m0", Type("int", "scalar"), 0)]
-            text, by_reference = ["int m0;"], False
+            members = [(f"m{number}_0", Type("int", "scalar"), 0)]
+            text, by_reference = [f"int m{number}_0;"], False
         made = Type(name, "union" if is_union else "class", members, by_reference)
         keyword = "union" if is_union else "struct"
         if not self.cpp:
