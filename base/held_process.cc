@@ -64,6 +64,15 @@ std::vector<pid_t> HeldProcess::threads() const {
   return threads;
 }
 
+std::vector<pid_t> HeldProcess::children() const {
+  std::vector<pid_t> found;
+  for (const pid_t thread : threads()) {
+    std::ifstream file(path(thread, "children"));
+    for (pid_t child = 0; file >> child;) found.push_back(child);
+  }
+  return found;
+}
+
 bool HeldProcess::has_thread(pid_t thread) const {
   return faccessat(directory_->get(), ("task/" + std::to_string(thread)).c_str(), F_OK, 0) == 0;
 }

@@ -33,6 +33,9 @@ class HeldProcess {
   std::string path(pid_t thread, const std::string& file) const;
   /// Numbers of its threads now; empty if it has ended.
   std::vector<pid_t> threads() const;
+  /// Numbers of the processes that its threads have made, and that have not ended; not where the kernel does not list
+  /// them.
+  std::vector<pid_t> children() const;
   /// A thread of the process has this number now.
   bool has_thread(pid_t thread) const;
   /// As in /proc/PID/stat, of the thread: R, S, D, T, t, Z; '?': the process has no such thread.

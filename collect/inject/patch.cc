@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -87,6 +89,7 @@ class Stopped {
         threads_.push_back(std::move(tracee));
       }
     }
+    if (problem_.empty()) stop_helpers(process, memory);
     if (!problem_.empty()) return;
     const auto one = std::find_if(threads_.begin(), threads_.end(), [](const Tracee& t) { return t.attached(); });
     is_other_program_ = one == threads_.end() || !memory.is_of(process, one->thread());
@@ -154,6 +157,23 @@ class Stopped {
  private:
   static bool is_ended(char state) { return state == 'Z' || state == 'X' || state == '?'; }
 
+  /// libkarst's own processes beside it share its memory, and change its code, too (runtime/system/own_process.h).
+  void stop_helpers(const HeldProcess& process, const ForeignMemory& memory) {
+    for (const pid_t child : process.children()) {
+      auto held = HeldProcess::open(child);
+      std::string name;
+      if (!held || !std::getline(std::ifstream(held->path("comm")), name) || !name.starts_with("karst-")) continue;
+      helpers_.push_back(std::move(*held));
+      Tracee tracee(helpers_.back(), child);
+      if (!tracee.attached() || !tracee.stop(began_ + kAllStopWithin)) {
+        if (tracee.attached()) problem_ = "libkarst's own process " + std::to_string(child) + " did not stop";
+      } else if (!memory.is_of(helpers_.back(), child)) {
+        continue;  // of another program's
+      }
+      threads_.push_back(std::move(tracee));
+    }
+  }
+
   void wait_for(const HeldProcess& process, Tracee& tracee, const ForeignMemory& memory) {
     if (tracee.stop(began_ + kLookAfter) || !tracee.attached()) return;
     const pid_t thread = tracee.thread();
@@ -169,6 +189,7 @@ class Stopped {
   }
 
   const Urgent urgent_;  // until all of them go on
+  std::deque<HeldProcess> helpers_;
   std::vector<Tracee> threads_;
   std::vector<DeepWait> waiting_;
   std::string problem_;

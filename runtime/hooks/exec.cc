@@ -281,24 +281,12 @@ void follow_started_programs() {
   asm(".symver " #function ", " #name mark version);                                         \
   extern "C" type function parameters
 
-<<<<<<< HEAD
-/// Called by exec.S with the function's first two arguments; returns where to go on.
-__attribute__((visibility("hidden"))) void* karst_starts_program(const void* first, const char* second,
-                                                                 std::uint32_t which) {
-  using namespace karst::runtime;
-  const auto f = static_cast<Function>(which);
-  if (g_reports) report(f, first, second);
-  if (f != kPosixSpawn && f != kPosixSpawnp) leave_for_exec();
-  void* found = load(g_libc[f]);
-  return found != nullptr ? found : find_libc(f);
-=======
 using namespace karst::runtime;
 
 KARST_BEFORE_LIBC(int, execve, (const char* path, Strings arguments, Strings environment)) {
   return become({Named::By::kPath, path}, environment, [=](Strings used) {
     return g_next[kExecve].get<int(const char*, Strings, Strings)>()(path, arguments, used);
   });
->>>>>>> 1bc7394f (Run: programs of another C library, by a loader, with own environments)
 }
 
 KARST_BEFORE_LIBC(int, execv, (const char* path, Strings arguments)) {

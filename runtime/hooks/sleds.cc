@@ -573,8 +573,11 @@ bool enter_plain_module(std::uintptr_t function) {
   const char* path = shown_path(image.path, buffer, path_size);
   const Locked lock(g_entering);
   if (lies_in_entered_module(function)) return true;
+  FileIdentity file;
+  const bool is_told = image.build_id_size == 0 && identify_file(image.path, image.text_begin, Look::kAtMapping, file);
   std::uint32_t entered = 0;
-  if (const char* wrong = enter_new(image, path, path_size, entered)) return refuse(path, path_size, wrong), true;
+  if (const char* wrong = enter_new(image, path, path_size, is_told ? &file : nullptr, entered))
+    return refuse(path, path_size, wrong), true;
   g_modules[entered].is_plain = true;
   g_modules[entered].chosen = true;  // it has no sleds; switches apply to its ids
   return true;
