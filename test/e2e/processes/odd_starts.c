@@ -24,15 +24,15 @@ static int ends(pid_t child) {
 }
 
 // In a child: what the call returns with, as its status.
-#define TRY(what, call)                             \
-  do {                                              \
-    fflush(stdout);                                 \
-    const pid_t child = fork();                     \
-    if (child == 0) {                               \
-      call;                                         \
-      _exit(errno);                                 \
-    }                                               \
-    printf("%s: %d\n", what, ends(child));          \
+#define TRY(what, call)                    \
+  do {                                     \
+    fflush(stdout);                        \
+    const pid_t child = fork();            \
+    if (child == 0) {                      \
+      call;                                \
+      _exit(errno);                        \
+    }                                      \
+    printf("%s: %d\n", what, ends(child)); \
   } while (0)
 
 static char* g_many[4097 + 200];
