@@ -12,6 +12,7 @@ namespace {
 
 // Beyond these an address is not known. Code of which more must be read for one jump was not met.
 constexpr unsigned kMostSteps = 3000;
+constexpr std::uint64_t kMostStepsOfModule = 1 << 24;  // so that a hostile file cannot keep us
 constexpr unsigned kMostDepth = 40;
 constexpr std::size_t kMostJumps = 4096;    // of one function
 constexpr std::uint64_t kWord = 8;          // bytes
@@ -107,7 +108,7 @@ bool Leaving::has_labels(const std::vector<std::size_t>& all) const {
   });
 }
 
-std::optional<bool> Leaving::decide(const Value& target) const {
+std::optional<bool> Leaving::decide(const Value& target) {
   switch (target.kind) {
     case Value::Kind::kNumber:
       return looked_.has_labels ? decide_by_address(target.at) : std::optional(true);
@@ -133,7 +134,7 @@ std::optional<bool> Leaving::decide_by_address(std::uint64_t address) const {
   return to == Leads::kOut ? std::optional(true) : std::nullopt;
 }
 
-std::optional<bool> Leaving::decide_by_table(const Value& word) const {
+std::optional<bool> Leaving::decide_by_table(const Value& word) {
   Leads first = word_leads(word.table);
   if (first == Leads::kNowhere) first = word_leads(word.at);
   if (first == Leads::kElsewhere) return std::nullopt;
@@ -156,12 +157,18 @@ std::optional<bool> Leaving::decide_by_table(const Value& word) const {
   return is_every_label_explained() ? std::optional(true) : std::nullopt;
 }
 
-/// Each table of labels is one that a jump names.
-bool Leaving::is_every_label_explained() const {
-  std::set<std::uint64_t> places;
+const std::set<std::uint64_t>& Leaving::label_words() {
+  if (looked_.label_words) return *looked_.label_words;
+  std::set<std::uint64_t>& words = looked_.label_words.emplace();
   for (const std::size_t f : *looked_.all)
     for (const auto& pointer : code_.pointers_into(flow_.frame(f).code))
-      if (leads(pointer.to) == Leads::kInside) places.insert(pointer.at);
+      if (leads(pointer.to) == Leads::kInside) words.insert(pointer.at);
+  return words;
+}
+
+/// Each table of labels is one that a jump names.
+bool Leaving::is_every_label_explained() {
+  const std::set<std::uint64_t>& places = label_words();
   for (auto place = places.begin(); place != places.end();) {
     const std::uint64_t begin = *place;
     std::uint64_t end = begin;
@@ -216,7 +223,7 @@ Leaving::Value Leaving::before(std::size_t f, std::size_t n, int wanted, unsigne
   if (depth == kMostDepth || wanted == ZYDIS_REGISTER_RSP) return {};
   const auto instructions = code_.of(f);
   for (;; --n) {
-    if (++steps_ > kMostSteps) return {};
+    if (++steps_ > kMostSteps || ++all_steps_ > kMostStepsOfModule) return {};
     const std::uint64_t at = flow_.address(f, instructions[n]);
     const bool is_joined = looked_.jumps_to.contains(at) || code_.is_label(at);
     if (is_joined && !passed_.emplace(at, wanted).second) return {Value::Kind::kAgain};

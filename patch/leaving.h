@@ -71,17 +71,19 @@ class Leaving {
     std::map<std::uint64_t, std::vector<Jump>> jumps_to;
     std::vector<Jump> to_labels;  ///< jumps that are not known to leave
     std::map<Jump, Value> targets;
-    bool has_labels = false;  ///< where the stack pointer is that of the entry
+    std::optional<std::set<std::uint64_t>> label_words;  ///< where data has the labels' addresses
+    bool has_labels = false;                             ///< where the stack pointer is that of the entry
   };
 
   void look(const std::vector<std::size_t>& all);
   bool has_labels(const std::vector<std::size_t>& all) const;
-  std::optional<bool> decide(const Value& target) const;
-  std::optional<bool> decide_by_table(const Value& word) const;
+  std::optional<bool> decide(const Value& target);
+  std::optional<bool> decide_by_table(const Value& word);
   std::optional<bool> decide_by_address(std::uint64_t address) const;
   Leads leads(std::uint64_t address) const;
   Leads word_leads(std::uint64_t at) const;
-  bool is_every_label_explained() const;
+  const std::set<std::uint64_t>& label_words();
+  bool is_every_label_explained();
 
   Value target_of(std::size_t f, std::size_t n);
   Value before(std::size_t f, std::size_t n, int wanted, unsigned depth);
@@ -104,7 +106,8 @@ class Leaving {
   std::map<Jump, std::optional<bool>> known_;
   std::set<std::size_t> seen_;  // functions, by their first frames
   Looked looked_;
-  unsigned steps_ = 0;
+  unsigned steps_ = 0;           // for one jump
+  std::uint64_t all_steps_ = 0;  // for the module
   std::set<std::pair<std::uint64_t, int>> passed_;
 };
 
