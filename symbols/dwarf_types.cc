@@ -32,7 +32,7 @@ std::optional<Dwarf_Die> type_of(Dwarf_Die* die) {
         continue;
       default:
         // What is here of a type that has a unit of its own (-fdebug-types-section).
-        if (dwarf_hasattr(&type, DW_AT_signature) != 0 && dwarf_hasattr(&type, DW_AT_declaration) != 0) {
+        if (dwarf_hasattr(&type, DW_AT_signature) != 0) {
           Dwarf_Die whole;
           if (dwarf_formref_die(dwarf_attr(&type, DW_AT_signature, &at), &whole) != nullptr) return whole;
         }

@@ -60,6 +60,7 @@ struct Builder {
   /// A part of the object that is no more than 8 bytes.
   void scalar(const std::string& name, std::string_view type, const Source& source, std::uint64_t size,
               std::uint64_t offset) {
+    if (size == 0) return describe(name, "-");  // its type is not here
     if (source.missing == kAllMissing) return describe(name, "?");
     for (std::uint64_t at = offset; at < offset + size && at < 32; ++at)
       if ((source.missing >> at & 1) != 0) return describe(name, "?");
@@ -289,6 +290,14 @@ struct Changes {
   bool result = false;   ///< maybe nothing is returned, and frames say nothing of the convention
 };
 
+bool has_frame_in_rbp(Dwarf_Die* function, Dwarf_Addr entry) {
+  Dwarf_Attribute at;
+  Dwarf_Op* base = nullptr;
+  std::size_t count = 0;
+  return dwarf_attr(function, DW_AT_frame_base, &at) != nullptr &&
+         dwarf_getlocation_addr(&at, entry, &base, &count, 1) == 1 && count == 1 && base[0].atom == DW_OP_reg6;
+}
+
 /// `is_local`: the module's symbol table says so, which knows of what a linker has made local (LTO).
 Changes changes_of(Dwarf_Die* function, Dwarf_Addr entry, const std::string& name, bool is_local) {
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -304,11 +313,7 @@ Changes changes_of(Dwarf_Die* function, Dwarf_Addr entry, const std::string& nam
   if (external && !is_local) return found;
   found.arguments = true;
   // clang gives what it has changed no other name. What is not optimised has its frame's base in rbp.
-  if (!found.compiler.by_clang) return found;
-  Dwarf_Op* base = nullptr;
-  std::size_t count = 0;
-  found.result = found.result || dwarf_attr(function, DW_AT_frame_base, &at) == nullptr ||
-                 dwarf_getlocation_addr(&at, entry, &base, &count, 1) != 1 || count != 1 || base[0].atom != DW_OP_reg6;
+  if (found.compiler.by_clang) found.result = found.result || !has_frame_in_rbp(function, entry);
   return found;
 }
 
@@ -348,6 +353,27 @@ bool is_widened(Dwarf_Die function, Dwarf_Die type) {
     default:
       return dwarf_attr_integrate(&function, DW_AT_prototyped, &at) == nullptr;
   }
+}
+
+/// How many parameters a C++ function has by its symbol, `scope::f(int, std::map<int, int>) const`; none: it is no such.
+std::optional<std::size_t> count_by_name(std::string_view name) {
+  if (const auto clone = name.find(" [clone"); clone != std::string_view::npos) name = name.substr(0, clone);
+  const auto end = name.rfind(')');
+  if (end == std::string_view::npos || name.substr(end).find("::") != std::string_view::npos) return std::nullopt;
+  std::size_t commas = 0;
+  int depth = 0;
+  for (std::size_t i = end; i-- > 0;) {
+    const char c = name[i];
+    if (c == ')' || c == '>' || c == ']' || c == '}') ++depth;
+    if (c == ',' && depth == 0) ++commas;
+    if (c == '(' && depth == 0) {
+      if (name.substr(0, i).ends_with("operator")) return std::nullopt;
+      const std::string_view all = name.substr(i + 1, end - i - 1);
+      return all.empty() ? 0 : commas + (all.ends_with("...") ? 0 : 1);
+    }
+    if (c == '(' || c == '<' || c == '[' || c == '{') --depth;
+  }
+  return std::nullopt;
 }
 
 std::vector<Parameter> parameters_of(Dwarf_Die function, Dwarf_Addr entry, HiddenResult result,
@@ -400,8 +426,9 @@ bool is_on_stack(const Source& source) {
   });
 }
 
-/// Code by clang that is not optimised keeps all arguments of registers in its frame.
-bool is_plainly_kept(const std::vector<Parameter>& parameters) {
+/// Code by clang that is not optimised keeps all arguments of registers in its frame, which rbp tells.
+bool is_plainly_kept(Dwarf_Die function, Dwarf_Addr entry, const std::vector<Parameter>& parameters) {
+  if (!has_frame_in_rbp(&function, entry)) return false;
   const auto in_frame = [](const Parameter& p) { return p.told.told == Told::kFrame; };
   return std::any_of(parameters.begin(), parameters.end(), in_frame) &&
          std::all_of(parameters.begin(), parameters.end(), [&](const Parameter& p) {
@@ -438,9 +465,14 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, HiddenResult resu
                          const ValueWish& wish, FunctionValues& out) {
   Builder builder{out, &out.arguments, {}};
   const std::vector<Parameter> parameters = parameters_of(function, entry, result, changes);
-  if (!changes.arguments && std::any_of(parameters.begin(), parameters.end(), is_contradicted))
+  // With -gstrict-dwarf clang leaves out parameters that it has no words for.
+  const auto named =
+      std::count_if(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.number != 0; });
+  const auto by_name = count_by_name(wish.name);
+  const bool lacks_some = by_name && *by_name > static_cast<std::size_t>(named);
+  if (lacks_some || (!changes.arguments && std::any_of(parameters.begin(), parameters.end(), is_contradicted)))
     changes.foreign = changes.result = true;
-  const bool may_lack_stores = changes.compiler.by_clang && !is_plainly_kept(parameters);
+  const bool may_lack_stores = changes.compiler.by_clang && !is_plainly_kept(function, entry, parameters);
   for (const Parameter& p : parameters) {
     if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), p.number) == wish.only.end()) continue;
     auto source = source_of(p, changes, changes.foreign);

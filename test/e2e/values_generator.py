@@ -173,7 +173,8 @@ class Program:
         result = self.any_type(True) if self.rng.random() < 0.7 else None
         references = [self.cpp and p.kind in ("scalar", "float") and self.rng.random() < 0.1 for p in parameters]
         variadic = self.rng.random() < 0.06 and not any(p.by_reference for p in parameters) and parameters
-        used = [self.rng.random() < 0.8 for _ in parameters]
+        # What callers know that nobody reads they may not write to memory.
+        used = [ref or p.kind in ("class", "union") or self.rng.random() < 0.8 for p, ref in zip(parameters, references)]
         static = self.rng.random() < 0.4
         member = self.cpp and self.rng.random() < 0.15
         declared = ", ".join(f"const {p.name}& p{i}" if ref else p.declare(f"p{i}")
