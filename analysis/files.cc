@@ -135,12 +135,19 @@ Descriptors::Descriptors(const reader::Trace& trace) : trace_(trace), tables_(tr
   for (Table& table : tables_) std::sort(table.gaps.begin(), table.gaps.end());
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.ticks < b.ticks; });
   for (const Change& change : changes) apply(change);
-  for (Table& table : tables_)
+  for (Table& table : tables_) {
     for (auto& [fd, touched] : table.touched) {
       std::sort(touched.begins.begin(), touched.begins.end());
       std::sort(touched.ends.begin(), touched.ends.end());
     }
+    table.of.clear();
+    table.open.clear();
+    table.closed.clear();
+  }
+  made_.clear();
   is_complete_ = true;
+  // Once more: what was said later tells what paths began at, and what was duplicated.
+  for (const Change& change : changes) apply(change);
 }
 
 /// Calls that were switched off, left out or lost may have changed any descriptor.
@@ -252,7 +259,7 @@ void Descriptors::apply(const Change& change) {
   const auto set_to = [&](std::int64_t fd, std::uint32_t file) {
     if (fd == Change::kAbsent) return;
     set(process, fd, change.ticks, file);
-    tables_[process].touched[fd].add(change.begin, change.end);
+    if (!is_complete_) tables_[process].touched[fd].add(change.begin, change.end);
   };
   const auto known_then = [&](std::int64_t fd) { return known(process, fd, change.begin); };
   const std::string& path = change.path;
@@ -307,9 +314,9 @@ void Descriptors::close_range(const Change& change) {
     if (at == table.open.end() || *at > change.to) break;
     const std::int64_t fd = *at;
     set(change.process, fd, change.ticks, kGone);
-    table.touched[fd].add(change.begin, change.end);
+    if (!is_complete_) table.touched[fd].add(change.begin, change.end);
   }
-  table.all_closed.push_back({change.ticks, change.fd, change.to});
+  if (!is_complete_) table.all_closed.push_back({change.ticks, change.fd, change.to});
   // Also what the process has inherited and not touched. Most programs always close the same range.
   const auto covers = [&](const Range& range) { return range.first <= change.fd && change.to <= range.last; };
   if (std::none_of(table.closed.begin(), table.closed.end(), covers))
@@ -319,7 +326,7 @@ void Descriptors::close_range(const Change& change) {
 /// What a call did since the process began to say it is newer.
 void Descriptors::said(const Change& change) {
   Table& table = tables_[change.process];
-  table.said[change.result].push_back({change.ticks, file_named(change.path)});
+  if (!is_complete_) table.said[change.result].push_back({change.ticks, file_named(change.path)});
   const auto known = table.of.find(change.result);
   if (known == table.of.end() || is_forgotten(table, known->second.back().ticks, change.ticks))
     set(change.process, change.result, change.ticks, file_named(change.path));
