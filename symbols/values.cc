@@ -355,7 +355,8 @@ bool is_widened(Dwarf_Die function, Dwarf_Die type) {
   }
 }
 
-/// How many parameters a C++ function has by its symbol, `scope::f(int, std::map<int, int>) const`; none: it is no such.
+/// How many parameters a C++ function has by its symbol, `scope::f(int, std::map<int, int>) const`; none: it is no
+/// such.
 std::optional<std::size_t> count_by_name(std::string_view name) {
   if (const auto clone = name.find(" [clone"); clone != std::string_view::npos) name = name.substr(0, clone);
   const auto end = name.rfind(')');
