@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collect/inject/memory.h"
@@ -19,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kSymbols = 200'000;
-constexpr std::size_t kSize = 16 << 20;
+constexpr std::size_t kImageSize = 16 << 20;
 
 std::uint32_t hash_of(const std::string& name) {
   std::uint32_t hash = 5381;
@@ -31,7 +32,8 @@ std::uint32_t hash_of(const std::string& name) {
 class Image {
  public:
   explicit Image(const std::string& name, bool has_end) {
-    bytes_ = static_cast<std::byte*>(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    bytes_ =
+        static_cast<std::byte*>(mmap(nullptr, kImageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -39,7 +41,7 @@ class Image {
     header.e_phoff = sizeof header;
     header.e_phnum = 2;
     put(0, header);
-    put(header.e_phoff, Elf64_Phdr{PT_LOAD, PF_R, 0, 0, 0, kSize, kSize, 4096});
+    put(header.e_phoff, Elf64_Phdr{PT_LOAD, PF_R, 0, 0, 0, kImageSize, kImageSize, 4096});
     put(header.e_phoff + sizeof(Elf64_Phdr), Elf64_Phdr{PT_DYNAMIC, PF_R, 0, kDynamic, 0, 256, 256, 8});
     const Elf64_Dyn entries[] = {{DT_SYMTAB, {base() + kTable}},  {DT_STRTAB, {base() + kNames}},
                                  {DT_STRSZ, {~std::uint64_t{0}}}, {DT_GNU_HASH, {base() + kHashes}},
@@ -62,7 +64,7 @@ class Image {
   }
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
-  ~Image() { munmap(bytes_, kSize); }
+  ~Image() { munmap(bytes_, kImageSize); }
 
   static constexpr std::uint64_t kDynamic = 0x400, kData = 0x800, kHashes = 0x1000, kTable = 0x200000,
                                  kNames = 0xf00000;
@@ -78,7 +80,7 @@ class Image {
 
 class ForeignModuleTest : public testing::Test {
  protected:
-  ForeignMemory memory_ = *ForeignMemory::open(*HeldProcess::open(getpid()));
+  ForeignMemory memory_ = std::move(*ForeignMemory::open(*HeldProcess::open(getpid())));
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   /// Under sanitizers on a busy machine, too. What is not bounded takes hours.
   void in_time() const { EXPECT_LT(std::chrono::steady_clock::now() - begin_, 60s); }
@@ -106,7 +108,8 @@ TEST_F(ForeignModuleTest, ListsOfModulesThatLeadBackEnd) {
   image.put(Image::kData + 8, image.base() + Image::kData + 64);  // r_map
   const std::uint64_t self[] = {0, 0, 7, image.base() + Image::kData + 64};
   image.put(Image::kData + 64, self);
-  const std::vector<Mapping> mappings = {{image.base(), image.base() + kSize, 0, "r-xp", "/lib/ld-linux-x86-64.so.2"}};
+  const std::vector<Mapping> mappings = {
+      {image.base(), image.base() + kImageSize, 0, "r-xp", "/lib/ld-linux-x86-64.so.2"}};
   for (int i = 0; i < 1000; ++i) {
     const auto found = own_modules(memory_, mappings);
     if (!found) break;

@@ -17,12 +17,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kSize = 16 << 20;
+constexpr std::size_t kFileSize = 16 << 20;
 constexpr std::size_t kTables = 0x800000;
 
 class HostileElf : public testing::Test {
  protected:
-  HostileElf() : bytes_(kSize, std::byte{'a'}) {
+  HostileElf() : bytes_(kFileSize, std::byte{'a'}) {
     std::memcpy(header_.e_ident, ELFMAG, SELFMAG);
     header_.e_ident[EI_CLASS] = ELFCLASS64;
     header_.e_machine = EM_X86_64;
@@ -31,7 +31,7 @@ class HostileElf : public testing::Test {
     header_.e_shentsize = sizeof(Elf64_Shdr);
     header_.e_phoff = 0x1000;
     header_.e_shoff = kTables;
-    segment(PT_LOAD, PF_R | PF_X, 0, kSize);
+    segment(PT_LOAD, PF_R | PF_X, 0, kFileSize);
   }
   void segment(std::uint32_t type, std::uint32_t flags, std::uint64_t offset, std::uint64_t size) {
     put(header_.e_phoff + header_.e_phnum++ * sizeof(Elf64_Phdr),
@@ -56,9 +56,9 @@ class HostileElf : public testing::Test {
     const auto begin = std::chrono::steady_clock::now();
     const auto image = read();
     if (image) {
-      EXPECT_LE(image->functions().size(), kSize / sizeof(Elf64_Sym));
-      EXPECT_LE(image->cold_symbols().size(), kSize / sizeof(Elf64_Sym));
-      EXPECT_LE(image->code_pointers().size(), kSize);
+      EXPECT_LE(image->functions().size(), kFileSize / sizeof(Elf64_Sym));
+      EXPECT_LE(image->cold_symbols().size(), kFileSize / sizeof(Elf64_Sym));
+      EXPECT_LE(image->code_pointers().size(), kFileSize);
       EXPECT_LE(image->needed().size(), 4096U);
       static_cast<void>(image->build_id());
       static_cast<void>(image->contents(".none"));
@@ -71,12 +71,12 @@ class HostileElf : public testing::Test {
 };
 
 TEST_F(HostileElf, ThousandsOfSegmentsAreNoProgram) {
-  for (int i = 0; i < 60'000; ++i) segment(PT_LOAD, PF_R, 0, kSize);
+  for (int i = 0; i < 60'000; ++i) segment(PT_LOAD, PF_R, 0, kFileSize);
   EXPECT_FALSE(read());
 }
 
 TEST_F(HostileElf, SegmentsOverEachOtherAreNoProgram) {
-  for (int i = 0; i < 200; ++i) segment(PT_LOAD, PF_R, 0, kSize);
+  for (int i = 0; i < 200; ++i) segment(PT_LOAD, PF_R, 0, kFileSize);
   EXPECT_FALSE(read());
 }
 

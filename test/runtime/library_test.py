@@ -16,6 +16,7 @@ LIBRARY, HOOKS, ASSERTIONS = sys.argv[1:4]
 EXPORTED = """
     sigaction sigaltstack signal bsd_signal sysv_signal __sysv_signal clone prctl pthread_setname_np syscall
     unshare setns setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups initgroups capset
+    waitpid wait4 waitid
     karst_register_module karst_unregister_module
     karst_api_* karst_time karst_ticks_per_second karst_snapshot_* karst_enable karst_disable karst_thread_*
     __cyg_profile_func_enter __cyg_profile_func_exit
