@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/text.h"
 #include "query/selection.h"
 
 namespace karst::analysis {
 
 namespace {
 
+// No linker's name has anything that printable() would spell out, and the list may go to a terminal.
 bool is_a_word(std::string_view name) {
-  return !name.empty() && std::none_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+  return !name.empty() && name.find(' ') == std::string_view::npos && printable(name) == name;
 }
 
 }  // namespace

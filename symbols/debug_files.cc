@@ -207,7 +207,8 @@ std::string DebugFiles::how_to_get_it() const {
   text += server_said_.empty() ? "" : "; " + server_said_;
   text += ". Install its -dbgsym package, or use --debug-dir";
   if (search_.servers == nullptr) {
-    text += Debuginfod::of_environment() == nullptr
+    const char* const urls = std::getenv("DEBUGINFOD_URLS");
+    text += urls == nullptr || *urls == '\0'
                 ? " or, with servers in DEBUGINFOD_URLS, --debuginfod"
                 : " or --debuginfod, which tells the servers of DEBUGINFOD_URLS this build-id";
   }
