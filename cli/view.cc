@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -106,6 +108,16 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   const std::string url = (*server)->url() + shown;
   const bool remote = has("SSH_CONNECTION") && !has("DISPLAY") && !has("WAYLAND_DISPLAY");
 
+  if (remote) {
+    std::fprintf(stderr,
+                 "karst: this is a session over ssh. On the machine where your browser is, run\n"
+                 "  ssh -N -L %d:127.0.0.1:%d %s\nand open there:\n",
+                 (*server)->port(), (*server)->port(), "THIS-HOST");
+  }
+  // The address alone on stdout, so that scripts can read it.
+  const bool is_told = std::printf("%s\n", url.c_str()) >= 0 && std::fflush(stdout) == 0;
+  if (!is_told && (no_browser || remote))
+    return fail({std::string("the page's address cannot be written to standard output: ") + std::strerror(errno)});
   std::thread waiter;
   try {
     waiter = std::thread([&ending, &server] {
@@ -116,15 +128,6 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   } catch (const std::system_error& error) {
     return fail({std::string("no thread can be had to wait for Ctrl-C: ") + error.what()});
   }
-  if (remote) {
-    std::fprintf(stderr,
-                 "karst: this is a session over ssh. On the machine where your browser is, run\n"
-                 "  ssh -N -L %d:127.0.0.1:%d %s\nand open there:\n",
-                 (*server)->port(), (*server)->port(), "THIS-HOST");
-  }
-  // The address alone on stdout, so that scripts can read it.
-  std::printf("%s\n", url.c_str());
-  std::fflush(stdout);
   std::thread opener;
   if (!no_browser && !remote) {
     constexpr const char* kNone = "karst: no browser could be started; open the address above in yours\n";
