@@ -81,7 +81,7 @@ class PlaceSearch {
       std::string part = std::move(left_.back());
       left_.pop_back();
       if (part == "." && !left_.empty()) continue;
-      const Status done = part == "." || part == ".." ? go_to(std::move(part)) : step(std::move(part));
+      const Status done = part == "." || part == ".." ? go_to(part) : step(std::move(part));
       if (!done) return done.error();
     }
     if (place_.there_ == OutputPlace::There::kDirectory) {
@@ -114,7 +114,7 @@ class PlaceSearch {
   }
 
   /// Into a directory that needs no look at who made its name.
-  Status go_to(std::string part) {
+  Status go_to(const std::string& part) {
     Descriptor next(::openat(directory_.get(), part.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!next) return error_of(errno);
     if (left_.empty()) place_.there_ = OutputPlace::There::kDirectory;
