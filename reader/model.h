@@ -28,10 +28,10 @@ struct Module {
   std::uint64_t unloaded_ticks = 0;  ///< 0: never
   std::string path;
   std::string build_id;          ///< raw bytes
-  bool by_file = false;          ///< it has no build-id, and `file` says which file it was
-  std::string file;              ///< bytes of a format::FileIdentity; empty: that could not be told
   bool patched = false;          ///< it was not built for tracing
   std::uint32_t left_alone = 0;  ///< with patched: so many of the functions that were wanted cannot be
+  bool by_file = false;          ///< it has no build-id, and `file` says which file it was
+  std::string file{};            ///< bytes of a format::FileIdentity; empty: that could not be told
 
   /// While names are looked up: source text that was written later is not what it was built of. 0: not known.
   std::uint64_t built_by_ns = 0;
