@@ -332,6 +332,16 @@ class Damage(TortureTest):
     def test_record_of_an_unknown_kind(self):
         self.check(self.spoiled("first", self.poke("karst_sleds", 0, 1 | 77 << 16)), "damaged sled table")
 
+    def test_sleds_in_code_that_was_left_behind(self):
+        """As llvm-bolt leaves it: in a section of this name, while functions lie elsewhere."""
+        program = str(self.directory / "rewritten")
+        subprocess.run(["objcopy", "--rename-section", ".text=.bolt.org.text", host(), program], check=True, timeout=TIMEOUT)
+        run = self.run_traced(program, "once", status=None)
+        said = [line for line in self.lines_of_karst(run) if "llvm-bolt" in line]
+        self.assertEqual(len(said), 1, run.err)
+        self.assertRegex(said[0], r"rewritten: (\d+) of its \1 functions with sleds are not traced")
+        self.assertNotIn("llvm-bolt", self.run_traced(host(), "once", status=None).err)
+
     def test_record_outside_of_code(self):
         self.check(self.spoiled("first", self.poke("karst_sleds", 0, 0x10000000)), "damaged sled table")
 
