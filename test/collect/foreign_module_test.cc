@@ -109,7 +109,7 @@ TEST_F(ForeignModuleTest, ListsOfModulesThatLeadBackEnd) {
   const std::uint64_t self[] = {0, 0, 7, image.base() + Image::kData + 64};
   image.put(Image::kData + 64, self);
   const std::vector<Mapping> mappings = {
-      {image.base(), image.base() + kImageSize, 0, "r-xp", "/lib/ld-linux-x86-64.so.2"}};
+      {image.base(), image.base() + kImageSize, 0, 0, "r-xp", "/lib/ld-linux-x86-64.so.2"}};
   for (int i = 0; i < 1000; ++i) {
     const auto found = own_modules(memory_, mappings);
     if (!found) break;

@@ -55,7 +55,7 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
            escaped(module.path), escaped(module.build_id));
       format::FileIdentity file;
       if (module.file.size() == format::kFileIdentitySize)
-        std::memcpy(&file, module.file.data(), format::kFileIdentitySize);
+        std::memcpy(static_cast<void*>(&file), module.file.data(), format::kFileIdentitySize);
       if (module.by_file)
         line("file {} size {} modified {} device {}", file.inode, file.size, file.modified_ns, file.device);
     }

@@ -326,13 +326,13 @@ TEST(Sandbox, AnotherUsersModuleNeitherTakesFromTheCacheNorAddsToIt) {
   ours.cache = cache;
   ours.debug = {};
   const ResolveOptions theirs = ours.with(Credentials{65534, 65534});
-  const auto table = theirs.table(module, id);
+  const auto table = theirs.table({module, id});
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_FALSE(cache.find(id).has_value());
-  ASSERT_TRUE(ours.table(module, id).ok());
+  ASSERT_TRUE(ours.table({module, id}).ok());
   EXPECT_TRUE(cache.find(id).has_value());
   std::filesystem::remove(module);
-  EXPECT_FALSE(theirs.table(module, id).ok()) << "a build-id is what a file says of itself";
+  EXPECT_FALSE(theirs.table({module, id}).ok()) << "a build-id is what a file says of itself";
 }
 
 TEST(OpenRegular, OpensNothingButFilesOfData) {
