@@ -21,6 +21,12 @@ bool counter_is_invariant();
 void finish_before();
 /// Of the calling thread, as the ABI of thread-local storage has it: libc's own data are there, on the thread's stack.
 std::uintptr_t thread_pointer();
+/// Valgrind runs this program.
+bool runs_on_valgrind();
+/// Where the program steps through itself (x86: the trap flag): ends that for the calling thread. True: it did.
+bool stop_stepping();
+/// Begins that again.
+void go_on_stepping();
 /// For loops that wait: leaves the core to others for a moment.
 void pause();
 

@@ -36,11 +36,14 @@ karst_make_thread:
 	.globl	karst_return_from_signal
 	.type	karst_return_from_signal, @function
 	.balign	16
-	nop				// unwinders look one byte before
 karst_return_from_signal:
+	.cfi_startproc
+	.cfi_signal_frame		// unwinders do not look one byte before
+	.cfi_undefined %rip		// what it interrupts has no callers that matter
 	movl	$__NR_rt_sigreturn, %eax
 	syscall
 	hlt
+	.cfi_endproc
 	.size	karst_return_from_signal, . - karst_return_from_signal
 
 	.section .note.GNU-stack, "", @progbits

@@ -1,5 +1,5 @@
-// One look at the path, and one at the line of /proc/thread-self/maps in which the module's code lies: if both have the same
-// inode, the file at the path is the one that is mapped.
+// One look at the path, and one at the line of /proc/thread-self/maps in which the module's code lies: if both have the
+// same inode, the file at the path is the one that is mapped.
 #include "runtime/hooks/file_identity.h"
 
 #include <fcntl.h>

@@ -153,7 +153,7 @@ KARST_API(std::uint64_t, program)(char* to, std::uint64_t size) { return karst::
 /// Whether the calling thread's calls are to be told. Those of a child by vfork are not its parent's, whose memory it
 /// has.
 KARST_API(bool, tells)() {
-  if (!is_switched_on() || in_vfork()) return false;
+  if (!is_switched_on() || in_vfork() || !g_arena.exists()) return false;
   say_again_in_time();
   return true;
 }

@@ -97,8 +97,7 @@ std::size_t own_program(char* buffer, std::size_t size) {
   if (const std::uintptr_t address = address_in_loaded(); address != 0)
     if (const std::size_t found = file_at(address, buffer, size); found != 0) return without_mark(buffer, found);
 #endif
-  const long n =
-      sys::call(SYS_readlinkat, -100, sys::word(kLink), sys::word(buffer), static_cast<long>(size - 1));
+  const long n = sys::call(SYS_readlinkat, -100, sys::word(kLink), sys::word(buffer), static_cast<long>(size - 1));
   const std::size_t found = n > 0 ? static_cast<std::size_t>(n) : 0;
   buffer[found] = '\0';
   return without_mark(buffer, found);

@@ -52,19 +52,25 @@ inline long madvise(const void* p, std::size_t n, int advice) {
 /// Makes all pages real by one call, to be written to. EINVAL before Linux 5.14.
 inline long populate(const void* p, std::size_t n) { return madvise(p, n, 23 /* MADV_POPULATE_WRITE */); }
 
-/// No signal interrupts the calling thread while this lives.
+/// No signal interrupts the calling thread while this lives. A trap that is blocked would end the process, so there is
+/// none: a program that steps through itself does not see what happens meanwhile.
 class SignalsBlocked {
  public:
-  SignalsBlocked() {
+  SignalsBlocked() : stepped_(arch::stop_stepping()) {
     const std::uint64_t all = ~std::uint64_t{0};
     call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, word(&all), word(&before_), 8);
   }
-  ~SignalsBlocked() { call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&before_), 0, 8); }
+  ~SignalsBlocked() {
+    call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&before_), 0, 8);
+    if (stepped_) [[unlikely]]
+      arch::go_on_stepping();
+  }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
  private:
   std::uint64_t before_ = 0;
+  const bool stepped_;
 };
 
 }  // namespace karst::runtime::sys

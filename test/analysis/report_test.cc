@@ -115,14 +115,16 @@ TEST(Report, OpenCallsCountButHaveNoDuration) {
   EXPECT_EQ(main.max_ns, 10U);
 }
 
-TEST(Report, UnknownIdsHaveRowsOfTheirOwn) {
+TEST(Report, UnknownIdsHaveRowsOfTheirOwnAsFarAsThereAreEvents) {
   SampleTrace sample;
-  sample.process(1, "app", {"main"}).thread(1, "app").call(4'000'000, 1000, 1010).call(1, 1020, 1021);
+  auto& thread = sample.process(1, "app", {"main"}).thread(1, "app");
+  thread.call(40, 1000, 1010).call(4'000'000, 1020, 1030).call(4'000'001, 1040, 1050).call(1, 1060, 1061);
   const reader::Trace trace = sample.open();
   const Report report = report_of(trace);
-  ASSERT_EQ(report.functions.size(), 2U);
-  EXPECT_EQ(row(report, "function#4000000").calls, 1U);
-  EXPECT_EQ(report.unknown_ids, 2U);
+  ASSERT_EQ(report.functions.size(), 3U);
+  EXPECT_EQ(row(report, "function#40").calls, 1U);
+  EXPECT_EQ(row(report, "functions without a record").calls, 2U);
+  EXPECT_EQ(report.unknown_ids, 6U);
 }
 
 TEST(Report, FilterLeavesTimesAsTheyAre) {

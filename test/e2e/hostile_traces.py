@@ -56,7 +56,7 @@ class HostileTraces(unittest.TestCase):
         self.assertIn(done.returncode, (0, 1, 3), (line, trace, said))
         self.assertNotIn("internal error", said, line)
         if most:
-            self.assertNotIn("memory", said, line)
+            self.assertNotRegex(said, "out of memory|enough memory|bad_alloc", line)
         out.unlink(missing_ok=True)
         return done.stdout, said
 

@@ -147,7 +147,8 @@ class Attacks(OutputsTest):
             self.assertEqual(raw.read_bytes(), before)
 
     def test_a_snapshot(self):
-        karst = subprocess.Popen([KARST, "run", "-o", self.directory / "run.karst", *self.SCHED, program(), "pause"],
+        own = shutil.copy(program(), self.directory / "outputs_snapped")  # others run the program, too
+        karst = subprocess.Popen([KARST, "run", "-o", self.directory / "run.karst", *self.SCHED, own, "pause"],
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(karst.stdout.close)
         self.addCleanup(karst.wait)
@@ -156,12 +157,12 @@ class Attacks(OutputsTest):
         for place in self.places():
             link = place / "link"
             self.nobody("ln", "-s", self.target, link)
-            self.check_refused(self.karst("snapshot", "outputs", "-o", link), place)
+            self.check_refused(self.karst("snapshot", "outputs_snapped", "-o", link), place)
             self.nobody("ln", "-s", self.own, place / "way")
-            self.check_refused(self.karst("snapshot", "outputs", "-o", place / "way" / "new"), place)
+            self.check_refused(self.karst("snapshot", "outputs_snapped", "-o", place / "way" / "new"), place)
             self.assertEqual(os.listdir(self.own), ["target"])
-        done = self.karst("snapshot", "outputs", cwd=self.shared / "theirs", status=0)
-        self.assertRegex(done.stderr, r"outputs-\d+-1\.karst")
+        done = self.karst("snapshot", "outputs_snapped", cwd=self.shared / "theirs", status=0)
+        self.assertRegex(done.stderr, r"outputs_snapped-\d+-1\.karst")
 
     def test_files_of_the_program_itself(self):
         """The arena's file and snapshots that the program writes, as root."""

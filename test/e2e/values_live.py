@@ -31,7 +31,8 @@ class LiveTest(TortureTest):
     @staticmethod
     def is_program(pid, program):
         try:
-            return os.readlink(f"/proc/{pid}/exe") == os.path.realpath(program)
+            return (os.readlink(f"/proc/{pid}/exe") == os.path.realpath(program)
+                    and pathlib.Path(f"/proc/{pid}/comm").read_text() != "karst-maint\n")
         except OSError:
             return False
 

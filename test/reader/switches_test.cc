@@ -119,7 +119,7 @@ TEST(Switches, AChangeOfAllFunctionsAndOneWithoutEnd) {
                              {off(30, 40, 0), on(90, 95, 0), off(130, 0, 0)}, 200);
   EXPECT_EQ(rows(calls), (Rows{{1, 10, 30, 0, kCallCut}, {2, 20, 30, 1, kCallCut}, {3, 100, 110, 0, 0}}));
   const auto late = rebuild({{0, {enter(10, 1), enter(20, 2), enter(50, 2)}}}, {on(30, 0, 2)});
-  EXPECT_EQ(rows(late), (Rows{{1, 10, 20, 0, kCallOpenEnd}, {2, 20, 30, 1, kCallCut}}));
+  EXPECT_EQ(rows(late), (Rows{{1, 10, 30, 0, kCallOpenEnd}, {2, 20, 30, 1, kCallCut}}));
 }
 
 TEST(Switches, WhoSitsInACallWhenTracingIsSwitchedOffIsCutThereNotAtTheThreadsEnd) {
