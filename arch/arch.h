@@ -85,5 +85,9 @@ extern "C" __attribute__((visibility("hidden"))) long karst_make_thread(std::uin
                                                                         std::uintptr_t thread_pointer, void (*body)());
 /// What a handler of the kernel's returns to (SA_RESTORER).
 extern "C" __attribute__((visibility("hidden"))) void karst_return_from_signal();
+/// Where the program steps through itself (x86: the trap flag): ends that for the calling thread. True: it did.
+extern "C" __attribute__((visibility("hidden"))) bool karst_stop_stepping();
+/// Begins that again.
+extern "C" __attribute__((visibility("hidden"))) void karst_go_on_stepping();
 
 }  // namespace karst::arch

@@ -23,10 +23,6 @@ void finish_before();
 std::uintptr_t thread_pointer();
 /// Valgrind runs this program.
 bool runs_on_valgrind();
-/// Where the program steps through itself (x86: the trap flag): ends that for the calling thread. True: it did.
-bool stop_stepping();
-/// Begins that again.
-void go_on_stepping();
 /// For loops that wait: leaves the core to others for a moment.
 void pause();
 

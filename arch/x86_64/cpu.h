@@ -33,18 +33,6 @@ inline bool runs_on_valgrind() {
   return answer != 0;
 }
 
-inline constexpr std::uint64_t kTrapFlag = 0x100;
-
-inline bool stop_stepping() {
-  const std::uint64_t flags = __builtin_ia32_readeflags_u64();
-  if ((flags & kTrapFlag) == 0) [[likely]]
-    return false;
-  __builtin_ia32_writeeflags_u64(flags & ~kTrapFlag);
-  return true;
-}
-
-inline void go_on_stepping() { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | kTrapFlag); }
-
 inline bool exchange_locally(std::uintptr_t& word, std::uintptr_t expected, std::uintptr_t desired) {
   bool taken = false;
   asm volatile("cmpxchgq %3, %1" : "=@cce"(taken), "+m"(word), "+a"(expected) : "r"(desired) : "memory");

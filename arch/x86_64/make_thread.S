@@ -1,4 +1,4 @@
-// A thread or a process that libc knows nothing of (system/own_thread.h, system/own_process.h).
+// A thread or a process that libc knows nothing of (system/own_thread.h, system/own_process.h), and single-stepping.
 //
 // karst_make_thread(flags, top of its stack, tid, thread-local pointer, body): the first four are clone()'s, the word
 // for the thread's id being that of CLONE_PARENT_SETTID and of CLONE_CHILD_CLEARTID. The new thread begins behind the
@@ -45,5 +45,45 @@ karst_return_from_signal:
 	hlt
 	.cfi_endproc
 	.size	karst_return_from_signal, . - karst_return_from_signal
+
+// The trap flag. In assembly, as compilers' frames are wrong between the two instructions that read the flags.
+	.hidden	karst_stop_stepping
+	.globl	karst_stop_stepping
+	.type	karst_stop_stepping, @function
+	.balign	16
+karst_stop_stepping:
+	.cfi_startproc
+	endbr64
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	andl	$0x100, %eax
+	jz	1f
+	shrl	$8, %eax
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	andq	$~0x100, (%rsp)
+	popfq
+	.cfi_adjust_cfa_offset -8
+1:	ret
+	.cfi_endproc
+	.size	karst_stop_stepping, . - karst_stop_stepping
+
+	.hidden	karst_go_on_stepping
+	.globl	karst_go_on_stepping
+	.type	karst_go_on_stepping, @function
+	.balign	16
+karst_go_on_stepping:
+	.cfi_startproc
+	endbr64
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	orq	$0x100, (%rsp)
+	popfq
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size	karst_go_on_stepping, . - karst_go_on_stepping
 
 	.section .note.GNU-stack, "", @progbits

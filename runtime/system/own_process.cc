@@ -50,9 +50,10 @@ void follow_parent() {
 bool children_are_beside_us() {
   char own[40];
   char children[40];
-  const long own_size = sys::call(SYS_readlinkat, -100, sys::word("/proc/thread-self/ns/pid"), sys::word(own), sizeof own);
-  const long size = sys::call(SYS_readlinkat, -100, sys::word("/proc/thread-self/ns/pid_for_children"), sys::word(children),
-                              sizeof children);
+  const long own_size =
+      sys::call(SYS_readlinkat, -100, sys::word("/proc/thread-self/ns/pid"), sys::word(own), sizeof own);
+  const long size = sys::call(SYS_readlinkat, -100, sys::word("/proc/thread-self/ns/pid_for_children"),
+                              sys::word(children), sizeof children);
   if (own_size <= 0 || own_size != size) return false;
   for (long i = 0; i < size; ++i)
     if (own[i] != children[i]) return false;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "arch/arch.h"
 #include "arch/cpu.h"
 
 namespace karst::runtime::sys {
@@ -56,14 +57,14 @@ inline long populate(const void* p, std::size_t n) { return madvise(p, n, 23 /* 
 /// none: a program that steps through itself does not see what happens meanwhile.
 class SignalsBlocked {
  public:
-  SignalsBlocked() : stepped_(arch::stop_stepping()) {
+  SignalsBlocked() : stepped_(arch::karst_stop_stepping()) {
     const std::uint64_t all = ~std::uint64_t{0};
     call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, word(&all), word(&before_), 8);
   }
   ~SignalsBlocked() {
     call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&before_), 0, 8);
     if (stepped_) [[unlikely]]
-      arch::go_on_stepping();
+      arch::karst_go_on_stepping();
   }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
