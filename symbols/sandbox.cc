@@ -38,7 +38,14 @@ constexpr int kAnswer = 250;  // the descriptor of the answer, in the sandbox: t
 constexpr std::uint64_t kWhole = 0x656c6f6877206c6cU;  // ends an answer that was not cut
 /// The greatest file that it may make: a copy in memory of debug sections that were compressed (plain_sections.cc).
 constexpr rlim_t kMaxFile = rlim_t{8} << 30;
-enum ExitStatus : int { kDone = 0, kNoMemory = 120, kNoRights = 121, kNoFilter = 122, kThrew = 123 };
+enum ExitStatus : int {
+  kDone = 0,
+  kNoMemory = 120,
+  kNoRights = 121,
+  kNoFilter = 122,
+  kThrew = 123,
+  kNoDescriptor = 124
+};
 
 // libseccomp's macros for these leave out a field, which clang warns of.
 constexpr scmp_arg_cmp equal(unsigned argument, scmp_datum_t value) { return {argument, SCMP_CMP_EQ, value, 0}; }
@@ -183,7 +190,7 @@ bool take_rights(const std::optional<Credentials>& as) {
   offer_to_the_oom_killer();
   unmap_arenas();
   std::vector<int> kept = options.keep;
-  if (::dup2(answer, kAnswer) < 0) ::_exit(kNoFilter);
+  if (::dup2(answer, kAnswer) < 0) ::_exit(kNoDescriptor);
   kept.push_back(kAnswer);
   close_all_but(kept);
   if (options.helper) start_helper();  // all that follows is for both threads
@@ -219,6 +226,8 @@ std::string ending(int status) {
       return "there is no memory to read it";
     case kNoRights:
       return "the rights of the traced process's user cannot be taken";
+    case kNoDescriptor:
+      return "the process that would read it may have too few descriptors (ulimit -n)";
     case kNoFilter:
       return "the process that would read it cannot be confined (seccomp)";
     default:
