@@ -26,15 +26,8 @@ class LiveTest(TortureTest):
         self.assertEqual(word, "ready")
         self.pid = self.run_.pid
         if traced:
-            self.pid, = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.is_program(pid, program)]
-
-    @staticmethod
-    def is_program(pid, program):
-        try:
-            return (os.readlink(f"/proc/{pid}/exe") == os.path.realpath(program)
-                    and pathlib.Path(f"/proc/{pid}/comm").read_text() != "karst-maint\n")
-        except OSError:
-            return False
+            # karst-maint is the program's child, and has its executable.
+            self.pid, = map(int, pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split())
 
     def karst(self, *arguments, status=0):
         done = subprocess.run([KARST, *map(str, arguments)], cwd=self.directory, capture_output=True, text=True,
