@@ -18,7 +18,8 @@ static const char* of(const char* name) {
 int main(int argc, char** argv) {
   for (int i = 0; i < 100; ++i) work(i);
   int ours = 0;
-  for (char** v = environ; *v != NULL; ++v) ours += strstr(*v, "libkarst") != NULL || strstr(*v, "KARST_OPTIONS") != NULL;
+  for (char** v = environ; *v != NULL; ++v)
+    ours += strstr(*v, "libkarst") != NULL || strstr(*v, "KARST_OPTIONS") != NULL;
   printf("%d %s said %s ours %d preload %s\n", argc, argc > 1 ? argv[1] : "-", of("SAID"), ours > 0, of("LD_PRELOAD"));
   return 3;
 }
