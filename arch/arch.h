@@ -75,7 +75,11 @@ bool is_off(const unsigned char* site, Sled sled);
 /// Writes a trampoline: pass `event_low_bits`, jump to the address stored at `hook_slot`. At most kTrampolineSize
 /// bytes.
 void write_trampoline(unsigned char* at, std::uint32_t event_low_bits, std::uintptr_t hook_slot);
-/// Another slot for it, by one store, while threads may execute it. `at` is one above a multiple of kTrampolineSize.
+/// Writes the one that leads to a hook of tail calls (tail_hooks.S). The exit trampoline right before it is that of the
+/// id for calls that were left, the one right behind it that of the id for those whose callee has returned.
+void write_tail_trampoline(unsigned char* at, std::uintptr_t hook_slot);
+/// Another slot for one of the others, by one store, while threads may execute it. `at` is one above a multiple of
+/// kTrampolineSize.
 void aim_trampoline(unsigned char* at, std::uintptr_t hook_slot);
 
 /// Makes a thread with clone(): its flags, the top of the thread's stack, the word that the kernel sets to the thread's

@@ -168,6 +168,7 @@ enum ArenaFunctionFlag : std::uint32_t {
   kArenaFunctionSwitchingOn = 64,  ///< what it is about to be; the process's own
   kArenaFunctionNote = 128,        ///< a name of notes and zones: its address is where its text lies (format/note.h)
   kArenaFunctionLate = 256,        ///< its calls are recorded when their arguments may be gone (format/patch_table.h)
+  kArenaFunctionTailReturn = 512,  ///< with kArenaFunctionTailExit: an exit with it means that the callee has returned
   kArenaFunctionKeep = 16,         ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 

@@ -37,7 +37,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
-inline constexpr std::uint32_t kPatchTableVersion = 7;
+inline constexpr std::uint32_t kPatchTableVersion = 8;
 inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
 
 struct PatchTable {

@@ -30,7 +30,7 @@
 #define KARST_NOTE_TYPE_RUNTIME 2
 #define KARST_NOTE_VERSION 4
 /// The runtime's own version for modules, in SledNote::runtime and in libkarst's note; see there.
-#define KARST_RUNTIME_VERSION 5
+#define KARST_RUNTIME_VERSION 6
 
 #define KARST_NOTE_FINSTRUMENT 1
 #define KARST_NOTE_NO_CLEANUPS 2
@@ -39,6 +39,7 @@
 #define KARST_SLED_RETURN 1
 #define KARST_SLED_TAIL_CALL 2
 #define KARST_SLED_COLD 3
+#define KARST_SLED_REGISTER_TAIL_CALL 4
 #define KARST_SLED_KIND_MASK 0xff
 #define KARST_SLED_ALWAYS 0x100
 
@@ -46,6 +47,8 @@
 #define KARST_SLED_UNIT_NEAR 1
 #define KARST_SLED_UNIT_TAIL_CALL 0x8000
 #define KARST_SLED_UNIT_FAR 1
+#define KARST_SLED_UNIT_REGISTERS 3
+#define KARST_SLED_UNIT_JUMP 5
 
 #ifndef __ASSEMBLER__
 #include <cstddef>
@@ -82,7 +85,12 @@ enum class SledKind : std::uint32_t {
   kReturn = KARST_SLED_RETURN,       ///< in front of a return
   kTailCall = KARST_SLED_TAIL_CALL,  ///< in front of a jump to another function
   kCold = KARST_SLED_COLD,           ///< no sled: where the function's part in another section begins (its FDE's start)
+  /// A tail call that passes nothing on the stack: libkarst may call in its place (arch/x86_64/tail_hooks.S).
+  kRegisterTailCall = KARST_SLED_REGISTER_TAIL_CALL,
 };
+constexpr bool is_tail_call(SledKind kind) {
+  return kind == SledKind::kTailCall || kind == SledKind::kRegisterTailCall;
+}
 
 /// A record of karst_sleds or karst_clang_sleds, decoded. A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) at an even
 /// address until it is patched with a 5-byte call. So is an entry of clang's, and a NOP of 6 bytes stands behind it
@@ -92,6 +100,10 @@ enum class SledKind : std::uint32_t {
 ///   an entry     its distance from this field, 4 bytes: even, as both are
 ///   an exit      KARST_SLED_UNIT_NEAR, its distance from its function's entry, even and below 32 KiB, and
 ///                KARST_SLED_UNIT_TAIL_CALL for a tail call's
+///   a tail call  KARST_SLED_UNIT_REGISTERS, then as before: it passes nothing on the stack.
+///                KARST_SLED_UNIT_JUMP, then as before: it may pass something. What is linked may tell, and then
+///                toolchain/karst_tail_calls.cc makes the former of it. No exit is so near to its entry that either
+///                could be its distance
 ///   any          KARST_SLED_UNIT_FAR; SledKind, or-ed with KARST_SLED_ALWAYS for an entry that is always to be
 ///                traced; the distance from this field, 4 bytes
 struct SledRecord {
@@ -113,10 +125,14 @@ constexpr SledRecord decode_sled(const std::uint16_t* units, std::uint64_t left,
   const std::uint32_t first = units[0];
   if (first % 2 == 0) return left < 2 ? SledRecord{} : SledRecord{2, KARST_SLED_ENTRY, distant(0)};
   if (first == KARST_SLED_UNIT_FAR) return left < 4 ? SledRecord{} : SledRecord{4, units[1], distant(2)};
-  const bool is_tail_call = (first & KARST_SLED_UNIT_TAIL_CALL) != 0;
-  const std::uint32_t distance = first & ~std::uint32_t{KARST_SLED_UNIT_TAIL_CALL | KARST_SLED_UNIT_NEAR};
-  return {entry == 0 ? 0U : 1U, is_tail_call ? KARST_SLED_TAIL_CALL : std::uint32_t{KARST_SLED_RETURN},
-          entry + distance};
+  const bool by_registers = first == KARST_SLED_UNIT_REGISTERS;
+  const std::uint32_t before = by_registers || first == KARST_SLED_UNIT_JUMP ? 1 : 0;
+  if (left <= before || entry == 0) return {};
+  const std::uint32_t exit = units[before];
+  const std::uint32_t kind = by_registers                              ? KARST_SLED_REGISTER_TAIL_CALL
+                             : (exit & KARST_SLED_UNIT_TAIL_CALL) != 0 ? KARST_SLED_TAIL_CALL
+                                                                       : KARST_SLED_RETURN;
+  return {before + 1, kind, entry + (exit & ~std::uint32_t{KARST_SLED_UNIT_TAIL_CALL | KARST_SLED_UNIT_NEAR})};
 }
 
 /// Steps through a table of `count` units that stands at `at`, from the entry with this number on: calls
@@ -138,12 +154,13 @@ constexpr std::uint64_t walk_sleds(const std::uint16_t* units, std::uint64_t cou
 /// LLVM's (llvm/docs/XRay.rst): a sled has 11 bytes, `jmp` over nine bytes of NOP at an entry and in front of a tail
 /// call, `ret` and ten bytes of NOP at an exit.
 struct XRayRecord {
-  std::int64_t address;   ///< relative to this field
-  std::int64_t function;  ///< where its function begins; relative to this field
-  std::uint8_t kind;      ///< XRayKind
-  std::uint8_t always;    ///< 1: the source asks to trace it always
-  std::uint8_t version;   ///< kXRayVersion
-  std::uint8_t padding[13];
+  std::int64_t address;       ///< relative to this field
+  std::int64_t function;      ///< where its function begins; relative to this field
+  std::uint8_t kind;          ///< XRayKind
+  std::uint8_t always;        ///< 1: the source asks to trace it always
+  std::uint8_t version;       ///< kXRayVersion
+  std::uint8_t in_registers;  ///< ours, LLVM's is 0: of a tail call that passes nothing on the stack
+  std::uint8_t padding[12];
 };
 static_assert(sizeof(XRayRecord) == 32 && offsetof(XRayRecord, kind) == 16);
 inline constexpr std::uint8_t kXRayVersion = 2;

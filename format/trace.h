@@ -190,11 +190,12 @@ struct FunctionRecord {
 static_assert(sizeof(FunctionRecord) == 24);
 
 enum FunctionFlag : std::uint32_t {
-  kFunctionFiltered = 1,  ///< not chosen when the trace was written: --functions, --not-functions, lists, karst off
-  kFunctionTailExit = 2,  ///< a second id of the function of the same module and address: its exits are tail calls'
-  kFunctionAlways = 4,    ///< the source asks to trace it always
-  kFunctionCulled = 8,    ///< the budget kept it out when the trace was written
-  kFunctionNote = 16,     ///< a name of notes and zones (format/note.h), not code
+  kFunctionFiltered = 1,     ///< not chosen when the trace was written: --functions, --not-functions, lists, karst off
+  kFunctionTailExit = 2,     ///< a second id of the function of the same module and address: its exits are tail calls'
+  kFunctionAlways = 4,       ///< the source asks to trace it always
+  kFunctionCulled = 8,       ///< the budget kept it out when the trace was written
+  kFunctionTailReturn = 32,  ///< with kFunctionTailExit: its exits come when what the tail call called has returned
+  kFunctionNote = 16,        ///< a name of notes and zones (format/note.h), not code
 };
 
 /// SYMB. Names for functions; only in resolved traces.

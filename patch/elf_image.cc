@@ -209,20 +209,20 @@ void ElfImage::for_each_symbol(Visit visit) const {
         name = {text, strnlen(text, std::min<std::uint64_t>({names.size() - symbol.st_name, kMostName, most_text}))};
         most_text -= name.size();
       }
-      visit(symbol.st_value, name, type, s.sh_type == SHT_DYNSYM);
+      visit(symbol.st_value, name, type, s.sh_type == SHT_DYNSYM, ELF64_ST_BIND(symbol.st_info) == STB_LOCAL);
     }
   }
 }
 
 std::vector<std::uint64_t> ElfImage::code_symbols() const {
   std::vector<std::uint64_t> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view, unsigned, bool) { found.push_back(address); });
+  for_each_symbol([&](std::uint64_t address, std::string_view, unsigned, bool, bool) { found.push_back(address); });
   return found;
 }
 
 std::vector<std::uint64_t> ElfImage::cold_symbols() const {
   std::vector<std::uint64_t> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned, bool) {
+  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned, bool, bool) {
     if (is_cold_name(name)) found.push_back(address);
   });
   return found;
@@ -230,7 +230,7 @@ std::vector<std::uint64_t> ElfImage::cold_symbols() const {
 
 std::vector<ElfImage::NamedCode> ElfImage::functions() const {
   std::vector<NamedCode> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type, bool) {
+  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type, bool, bool) {
     if (type == STT_FUNC && !name.empty() && !is_cold_name(name)) found.push_back({address, name});
   });
   return found;
@@ -238,9 +238,42 @@ std::vector<ElfImage::NamedCode> ElfImage::functions() const {
 
 std::vector<ElfImage::NamedCode> ElfImage::exported_functions() const {
   std::vector<NamedCode> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type, bool is_dynamic) {
+  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type, bool is_dynamic, bool) {
     if (is_dynamic && type == STT_FUNC && !name.empty()) found.push_back({address, name});
   });
+  return found;
+}
+
+std::vector<std::uint64_t> ElfImage::global_functions() const {
+  std::vector<std::uint64_t> found;
+  for_each_symbol([&](std::uint64_t address, std::string_view, unsigned, bool is_dynamic, bool is_local) {
+    if (is_dynamic || !is_local) found.push_back(address);
+  });
+  return found;
+}
+
+std::vector<ElfImage::NamedCode> ElfImage::imported() const {
+  std::vector<NamedCode> found;
+  const auto symbols = from(dynamic(DT_SYMTAB));
+  const auto names = from(dynamic(DT_STRTAB));
+  std::uint64_t most_text = 4 * bytes_.size();
+  const auto read_table = [&](std::uint64_t begin, std::uint64_t size) {
+    const auto table = from(begin);
+    for (std::size_t at = 0; begin != 0 && at + sizeof(Elf64_Rela) <= std::min<std::uint64_t>(size, table.size());
+         at += sizeof(Elf64_Rela)) {
+      const auto r = load<Elf64_Rela>(table.data() + at);
+      const std::uint64_t number = ELF64_R_SYM(r.r_info);
+      if (number == 0 || number >= symbols.size() / sizeof(Elf64_Sym)) continue;
+      const auto symbol = load<Elf64_Sym>(symbols.data() + number * sizeof(Elf64_Sym));
+      if (symbol.st_name >= names.size()) continue;
+      const auto* text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
+      const std::uint64_t most = std::min<std::uint64_t>({names.size() - symbol.st_name, kMostName, most_text});
+      found.push_back({r.r_offset, {text, strnlen(text, most)}});
+      most_text -= found.back().name.size();
+    }
+  };
+  read_table(dynamic(DT_JMPREL), dynamic(DT_PLTRELSZ));
+  read_table(dynamic(DT_RELA), dynamic(DT_RELASZ));
   return found;
 }
 

@@ -70,6 +70,10 @@ class ElfImage {
   std::vector<NamedCode> functions() const;
   /// The same of dynamic symbols alone: what other modules can call by name.
   std::vector<NamedCode> exported_functions() const;
+  /// Addresses of functions that have a name which is not the module's own affair.
+  std::vector<std::uint64_t> global_functions() const;
+  /// Words that get the addresses of other modules' symbols when it is loaded.
+  std::vector<NamedCode> imported() const;
   /// Names of the libraries that it asks for when it is loaded.
   std::vector<std::string_view> needed() const;
   /// It has restartable sequences (__rseq_cs), whose code must stay where it is.
@@ -88,7 +92,7 @@ class ElfImage {
   const Elf64_Shdr* section(const char* name) const;
   /// The first entry of that kind of the dynamic section; 0: it has none.
   std::uint64_t dynamic(std::int64_t tag) const;
-  /// visit(address, name, type, whether it is a dynamic symbol)
+  /// visit(address, name, type, whether it is a dynamic symbol, whether it is local)
   template <typename Visit>
   void for_each_symbol(Visit visit) const;
 

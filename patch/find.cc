@@ -10,6 +10,7 @@
 #include "patch/named.h"
 #include "patch/stack_switchers.h"
 #include "patch/table.h"
+#include "patch/tail_calls.h"
 #include "symbols/sandbox.h"
 
 namespace karst::patch {
@@ -151,6 +152,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
         {probe.note.full_name(), probe.note.address, probe.values.description, probe.place.left_out});
   }
   for (Probe& landing : places.landings) probes.push_back({{}, {}, std::move(landing)});
+  find_calls_in_place(*image, places.functions);
   std::vector<DetourEntry> entries;
   for (std::size_t i = 0; i < places.detours.size(); ++i)
     entries.push_back({detours[i].second, std::move(places.detours[i])});

@@ -74,7 +74,8 @@ struct Stub {
   };
   What what = What::kEntry;
   bool leaves = false;
-  bool returns = false;  ///< of one that leaves: by a return
+  bool returns = false;   ///< of one that leaves: by a return
+  bool in_place = false;  ///< of a tail call: it may be made in place (tail_calls.h)
   Jump jump;
   std::vector<Instruction> moved;  ///< the last of an exit among them, unless it is redirected
   std::uint64_t from = 0;          ///< address of the frame that their offsets count from

@@ -186,7 +186,7 @@ class TableMaker {
   void exit(const Stub& stub, std::uint64_t function) {
     const bool returns = stub.what == Stub::What::kReturn || stub.returns;
     for (std::size_t n = 0; n + 1 < stub.moved.size(); ++n) move(stub, stub.moved[n]);
-    sled(returns ? SledKind::kReturn : SledKind::kTailCall, function);
+    sled(returns ? SledKind::kReturn : stub.in_place ? SledKind::kRegisterTailCall : SledKind::kTailCall, function);
     if (stub.moved.empty())
       jump(stub.target);
     else

@@ -62,13 +62,14 @@ struct Function {
   std::string link_name;  ///< empty: not known
   std::string file;       ///< empty: not known
   bool always = false;
-  bool tail_exit = false;  ///< a second id: its exits are tail calls' of the function `of`
-  std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
-  bool culled = false;     ///< the budget kept it out when the trace was written
-  bool note = false;       ///< a name of notes; its calls are zones
-  bool late = false;       ///< in a process that runs: its arguments cannot be noted (format/patch_table.h)
-  bool made = false;       ///< by the reader, for calls that it made (reader/fibers.h); no record of the file has it
-  std::string values{};    ///< how to show what notes of its values have (format/values.h); empty: not known
+  bool tail_exit = false;    ///< a second id: its exits are tail calls' of the function `of`
+  bool tail_return = false;  ///< with tail_exit: its exits come when the callee has returned
+  std::uint32_t of = 0;      ///< with tail_exit: that function's id; 0: no record of it
+  bool culled = false;       ///< the budget kept it out when the trace was written
+  bool note = false;         ///< a name of notes; its calls are zones
+  bool late = false;         ///< in a process that runs: its arguments cannot be noted (format/patch_table.h)
+  bool made = false;         ///< by the reader, for calls that it made (reader/fibers.h); no record of the file has it
+  std::string values{};      ///< how to show what notes of its values have (format/values.h); empty: not known
 };
 
 /// What stands for the kernel's thread ids in fibers' lanes: none of it is so large.

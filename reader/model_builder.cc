@@ -55,7 +55,7 @@ void ModelBuilder::settle_modules(Process& process) {
 }
 
 // Second ids stand for the function at their address. Of functions that the linker has folded into one, which have
-// their address in common, each has a second id, in the same order.
+// their address in common, each has a second id of each kind, in the same order.
 void ModelBuilder::settle_tail_exits(Process& process) {
   auto& functions = process.functions;
   const auto place = [&](std::uint32_t id) { return std::tuple(functions[id].module, functions[id].address); };
@@ -67,10 +67,11 @@ void ModelBuilder::settle_tail_exits(Process& process) {
   }
   if (seconds.empty()) return;
   std::stable_sort(firsts.begin(), firsts.end(), before);
-  std::stable_sort(seconds.begin(), seconds.end(), before);
+  const auto kind = [&](std::uint32_t id) { return std::tuple(functions[id].tail_return, place(id)); };
+  std::stable_sort(seconds.begin(), seconds.end(), [&](std::uint32_t a, std::uint32_t b) { return kind(a) < kind(b); });
   std::size_t folded = 0;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    folded = i != 0 && place(seconds[i - 1]) == place(seconds[i]) ? folded + 1 : 0;
+    folded = i != 0 && kind(seconds[i - 1]) == kind(seconds[i]) ? folded + 1 : 0;
     Function& function = functions[seconds[i]];
     const auto [at, end] = std::equal_range(firsts.begin(), firsts.end(), function.id, before);
     if (at == end) {

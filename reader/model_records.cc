@@ -164,6 +164,7 @@ void ModelBuilder::add_functions(const Chunk& chunk) {
         made.culled = (record.flags & format::kFunctionCulled) != 0;
         made.note = (record.flags & format::kFunctionNote) != 0;
         made.tail_exit = (record.flags & format::kFunctionTailExit) != 0;
+        made.tail_return = made.tail_exit && (record.flags & format::kFunctionTailReturn) != 0;
       });
 }
 

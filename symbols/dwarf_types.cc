@@ -17,6 +17,27 @@ std::optional<std::uint64_t> number_of(Dwarf_Die* die, unsigned attribute) {
   return value;
 }
 
+bool is_c_or_cpp(Dwarf_Die* die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(die, &unit, nullptr, nullptr) == nullptr) return false;
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case 0x2a:  // C++17, C++20 and C17, which elfutils 0.188 has no names for
+    case 0x2b:
+    case 0x2c:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<Dwarf_Die> type_of(Dwarf_Die* die) {
   Dwarf_Die type;
   Dwarf_Attribute at;

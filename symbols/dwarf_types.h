@@ -16,6 +16,8 @@ std::string_view name_of(Dwarf_Die* die);
 std::optional<std::uint64_t> number_of(Dwarf_Die* die, unsigned attribute);
 /// The type without names and qualifiers; none: void.
 std::optional<Dwarf_Die> type_of(Dwarf_Die* die);
+/// Whether it is of a unit in C or C++.
+bool is_c_or_cpp(Dwarf_Die* die);
 /// A class, structure or union.
 bool is_class(const Dwarf_Die& type);
 /// Bytes; 0: not known.

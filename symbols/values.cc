@@ -261,27 +261,6 @@ Location location_of(Dwarf_Die* parameter, Dwarf_Die* function, Dwarf_Addr entry
   return found.source.words.empty() ? Location{} : found;
 }
 
-bool is_c_or_cpp(Dwarf_Die* function) {
-  Dwarf_Die unit;
-  if (dwarf_diecu(function, &unit, nullptr, nullptr) == nullptr) return false;
-  switch (dwarf_srclang(&unit)) {
-    case DW_LANG_C:
-    case DW_LANG_C89:
-    case DW_LANG_C99:
-    case DW_LANG_C11:
-    case DW_LANG_C_plus_plus:
-    case DW_LANG_C_plus_plus_03:
-    case DW_LANG_C_plus_plus_11:
-    case DW_LANG_C_plus_plus_14:
-    case 0x2a:  // C++17, C++20 and C17, which elfutils 0.188 has no names for
-    case 0x2b:
-    case 0x2c:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// What compilers have done to a function of which they know every call: arguments are gone, moved, passed by value.
 struct Changes {
   Compiler compiler;

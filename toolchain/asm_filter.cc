@@ -1,6 +1,7 @@
 #include "toolchain/asm_filter.h"
 
 #include "format/sled_note.h"
+#include "toolchain/sibling_call.h"
 
 namespace karst::toolchain {
 namespace {
@@ -85,13 +86,14 @@ std::string_view bare(std::string_view line) {
 }
 
 /// After an exit's record comes the instruction that leaves: a return in its forms, or else a jump to another function.
-SledKind exit_kind(Lines lines) {
+/// `in_place`: what gcc said of that jump.
+SledKind exit_kind(Lines lines, bool in_place) {
   while (!lines.done()) {
     const std::string_view line = bare(lines.next());
     if (line.empty() || line.front() == '.' || line.front() == '#' || line.back() == ':') continue;
     const bool returns = line.starts_with("ret") || line.starts_with("rep ret") || line.starts_with("rep; ret") ||
                          line.find("__x86_return_thunk") != std::string_view::npos;
-    return returns ? SledKind::kReturn : SledKind::kTailCall;
+    return returns ? SledKind::kReturn : in_place ? SledKind::kRegisterTailCall : SledKind::kTailCall;
   }
   return SledKind::kReturn;
 }
@@ -113,9 +115,13 @@ void append_far(std::string& out, SledKind kind, bool always = false) {
                 "\t.short\t" + std::to_string(KARST_SLED_UNIT_FAR) + ", " + std::to_string(word) + "\n" + kDistance);
 }
 
-std::string near_bits(SledKind kind) {
+/// Of an exit that is near to its function's entry.
+void append_near(std::string& out, SledKind kind, const std::string& entry) {
   constexpr int kNear = KARST_SLED_UNIT_NEAR;
-  return std::to_string(kind == SledKind::kTailCall ? KARST_SLED_UNIT_TAIL_CALL | kNear : kNear);
+  const int bits = format::is_tail_call(kind) ? KARST_SLED_UNIT_TAIL_CALL | kNear : kNear;
+  std::string record = "\t.short\t";
+  if (kind == SledKind::kRegisterTailCall) record += std::to_string(KARST_SLED_UNIT_REGISTERS) + ", ";
+  append_record(out, record + "1b - " + entry + " + " + std::to_string(bits) + "\n");
 }
 
 /// Whether a function's exit is sure to lie in the section of its entry and less than 32 KiB behind it. The assembler
@@ -249,9 +255,17 @@ std::string filter_assembly(std::string_view source) {
     out.append(unwritten, end);
     unwritten = end;
   };
+  bool in_place = false;  // the instruction at hand is a tail call that may be made in place
   while (!lines.done()) {
     const std::string_view raw = lines.next();
     const std::string_view line = bare(raw);
+    if (raw.starts_with("#(")) {
+      write_up_to(raw.data());
+      while (lines.peek().starts_with("#  ")) lines.next();
+      unwritten = lines.rest().data();
+      in_place = may_be_called_in_place({raw.data(), unwritten});
+      continue;
+    }
     if (int count = entry_call_lines(line, lines); count != 0) {
       write_up_to(raw.data());
       while (--count != 0) lines.next();
@@ -277,9 +291,9 @@ std::string filter_assembly(std::string_view source) {
       else if (entry)
         append_record(out, kDistance);
       else if (function.has_entry() && nearness.is_near())
-        append_record(out, "\t.short\t1b - " + nearness.entry() + " + " + near_bits(exit_kind(lines)) + "\n");
+        append_near(out, exit_kind(lines, in_place), nearness.entry());
       else if (function.has_entry())
-        append_far(out, exit_kind(lines));
+        append_far(out, exit_kind(lines, in_place));
       continue;
     }
     const bool cold = function.see(line);

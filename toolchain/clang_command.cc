@@ -189,4 +189,13 @@ std::vector<std::string> clang_objects(const Request& request) {
   return objects;
 }
 
+std::string clang_linked(const Request& request) {
+  Overview overview;
+  overview.see(request.rest, 0);
+  if (request.method != Method::kSled || !overview.links() || overview.elsewhere ||
+      (!request.rest.empty() && request.rest[0].starts_with("-cc1")))
+    return {};
+  return overview.output.empty() ? "a.out" : overview.output;
+}
+
 }  // namespace karst::toolchain

@@ -242,10 +242,12 @@ std::optional<Table> Object::shortened(std::size_t number) const {
     if (!function || begin->section != function->section || begin->offset != function->offset) return {};
     const std::uint16_t tail = kind == XRayKind::kTailCall ? KARST_SLED_UNIT_TAIL_CALL : 0;
     const std::uint64_t distance = sled->offset - entry->offset;
-    if (sled->section == entry->section && distance != 0 && distance < KARST_SLED_UNIT_TAIL_CALL)
+    if (sled->section == entry->section && distance != 0 && distance < KARST_SLED_UNIT_TAIL_CALL) {
+      if (tail != 0) table.units.push_back(KARST_SLED_UNIT_JUMP);
       table.units.push_back(static_cast<std::uint16_t>(distance | KARST_SLED_UNIT_NEAR | tail));
-    else
+    } else {
       append_far(table, kind == XRayKind::kTailCall ? KARST_SLED_TAIL_CALL : KARST_SLED_RETURN, *sled);
+    }
   }
   return table;
 }

@@ -27,6 +27,9 @@ Result<std::vector<std::string>> clang_command(const std::string& compiler, cons
 /// can be shortened (toolchain/clang_objects.h). Of a command that compiles and links at once they are not.
 std::vector<std::string> clang_objects(const Request& request);
 
+/// The program or library that such a command links; empty: none.
+std::string clang_linked(const Request& request);
+
 /// gnatmake compiles by gcc and links by gnatlink, which are to be karst-gcc, with our options, and one that runs it.
 /// `karst_gcc` is its path. Errors in options are karst-gcc's to tell.
 std::vector<std::string> gnatmake_command(const std::string& gnatmake, const std::string& karst_gcc,

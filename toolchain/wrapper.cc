@@ -111,19 +111,21 @@ int fail(const Wrapper& wrapper, const std::string& message, int status = 1) {
 struct ToRun {
   std::vector<std::string> command;
   std::vector<std::string> objects;  ///< that it writes, to be looked at behind it
+  std::string linked;                ///< the same of what it links; empty: nothing
 };
 
 /// What to run, or why it cannot be.
 karst::Result<ToRun> command_of(const Wrapper& wrapper, const std::string& compiler,
                                 const std::vector<std::string>& arguments, const Installation& installed,
                                 const std::string& bin) {
-  if (wrapper.kind == Kind::kGnatmake) return ToRun{gnatmake_command(compiler, bin + "/karst-gcc", arguments), {}};
+  if (wrapper.kind == Kind::kGnatmake) return ToRun{gnatmake_command(compiler, bin + "/karst-gcc", arguments), {}, {}};
   const auto request = parse_request(arguments);
   if (!request) return request.error();
   const bool is_clang = wrapper.kind == Kind::kClang;
   auto command = is_clang ? clang_command(compiler, *request, installed) : gcc_command(compiler, *request, installed);
   if (!command) return command.error();
-  return ToRun{std::move(*command), is_clang ? clang_objects(*request) : std::vector<std::string>()};
+  return ToRun{std::move(*command), is_clang ? clang_objects(*request) : std::vector<std::string>(),
+               is_clang ? clang_linked(*request) : std::string()};
 }
 
 /// Runs the compiler as a child, which ends with us. Its exit status; a signal that ended it ends us, too.
@@ -181,7 +183,7 @@ int main(int argc, char** argv) {
                     " to the compiler to use",
                 127);
   };
-  if (to_run->objects.empty()) {
+  if (to_run->objects.empty() && to_run->linked.empty()) {
     execvp(arguments[0], arguments.data());
     return cannot_run();
   }
@@ -189,5 +191,9 @@ int main(int argc, char** argv) {
   if (status != 0) return status;
   for (const std::string& object : to_run->objects)
     if (const karst::Status done = shorten_sled_tables(object); !done) fail(wrapper, done.error().message);
-  return 0;
+  if (to_run->linked.empty()) return 0;
+  // What cannot be marked is still a program.
+  const std::string tool = installed.directory + "/karst-tail-calls";
+  execl(tool.c_str(), tool.c_str(), to_run->linked.c_str(), nullptr);
+  return fail(wrapper, "cannot run " + tool + ": " + std::strerror(errno) + "; is Karst installed whole?");
 }

@@ -297,6 +297,7 @@ void TraceWriter::add_functions(std::uint32_t process, std::span<const reader::F
     if (function.id == 0) continue;
     const std::uint32_t flags = (function.filtered ? std::uint32_t{format::kFunctionFiltered} : 0) |
                                 (function.tail_exit ? std::uint32_t{format::kFunctionTailExit} : 0) |
+                                (function.tail_return ? std::uint32_t{format::kFunctionTailReturn} : 0) |
                                 (function.always ? std::uint32_t{format::kFunctionAlways} : 0) |
                                 (function.culled ? std::uint32_t{format::kFunctionCulled} : 0) |
                                 (function.note ? std::uint32_t{format::kFunctionNote} : 0);

@@ -148,6 +148,19 @@ void write_trampoline(unsigned char* at, std::uint32_t event_low_bits, std::uint
   for (std::uint32_t i = 11; i < kTrampolineSize; ++i) at[i] = 0xcc;
 }
 
+void write_tail_trampoline(unsigned char* at, std::uintptr_t hook_slot) {
+  constexpr std::uint32_t kCallSlotSize = 6;
+  constexpr std::uint32_t kBehindJump = kCallSlotSize + 2;
+  static_assert(kTrampolineSize - kCallSlotSize == 10);  // tail_hooks.S counts on it
+  at[0] = 0xff;                                          // call *rel32(%rip)
+  at[1] = 0x15;
+  put32(at + 2, hook_slot - (reinterpret_cast<std::uintptr_t>(at) + kCallSlotSize));
+  at[kCallSlotSize] = 0x72;  // jc rel8
+  at[kCallSlotSize + 1] = static_cast<unsigned char>(-static_cast<int>(kTrampolineSize + kBehindJump));
+  at[kBehindJump] = 0xc3;  // ret
+  for (std::uint32_t i = kBehindJump + 1; i < kTrampolineSize; ++i) at[i] = 0xcc;
+}
+
 void aim_trampoline(unsigned char* at, std::uintptr_t hook_slot) {
   const auto displacement = static_cast<std::uint32_t>(hook_slot - (reinterpret_cast<std::uintptr_t>(at) + 11));
   asm volatile("movl %1, (%0)" : : "r"(at + 7), "r"(displacement) : "memory");

@@ -314,6 +314,7 @@ std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunct
   out.always = (f.flags & kArenaFunctionAlways) != 0;
   out.culled = (f.flags & kArenaFunctionCulled) != 0;
   out.tail_exit = (f.flags & kArenaFunctionTailExit) != 0;
+  out.tail_return = out.tail_exit && (f.flags & kArenaFunctionTailReturn) != 0;
   out.note = (f.flags & kArenaFunctionNote) != 0;
   out.late = (f.flags & kArenaFunctionLate) != 0;
   out.values = texts.values(value_spec_of(f.flags));

@@ -83,7 +83,7 @@ void look_again(ModuleImage& image, PlainCode& code) {
     m->functions.set_given_back(i, false);
     bring_back(m->first_id + i);
     if (const std::uint32_t alias = m->functions.alias(i); alias != FunctionTable::kNone)
-      bring_back(m->first_id + alias);
+      for (std::uint32_t n = 0; n < FunctionTable::kAliases; ++n) bring_back(m->first_id + alias + n);
   }
 }
 

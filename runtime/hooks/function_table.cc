@@ -76,7 +76,7 @@ bool FunctionTable::create(const ModuleImage& image) {
   if (entries == 0) return true;
   if (entries > format::kMaxFunctionId || colds > format::kMaxFunctionId) return false;
   const std::uint64_t each =
-      sizeof *sorted_ + sizeof *entries_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_of_aliases_ + 1;
+      sizeof *sorted_ + sizeof *entries_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_with_aliases_ + 1;
   const std::uint64_t size = align_up(entries * each + colds * sizeof(Cold), arch::kPage);
   const long memory = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (sys::failed(memory)) return false;
@@ -86,8 +86,8 @@ bool FunctionTable::create(const ModuleImage& image) {
   order_ = reinterpret_cast<std::uint32_t*>(cold_ + colds);
   entries_ = order_ + entries;
   aliases_ = entries_ + entries;
-  functions_of_aliases_ = aliases_ + entries;
-  bits_ = reinterpret_cast<std::uint8_t*>(functions_of_aliases_ + entries);
+  functions_with_aliases_ = aliases_ + entries;
+  bits_ = reinterpret_cast<std::uint8_t*>(functions_with_aliases_ + entries);
 
   for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry, std::uint64_t /*number*/) {
     if (p.kind == SledKind::kEntry) sorted_[count_++] = (p.known_by() - text_begin_) << 32 | entry;
@@ -111,13 +111,13 @@ bool FunctionTable::create(const ModuleImage& image) {
       bits_[index] |= kFixed;
       ++fixed_sleds_;
     }
-    if (p.kind == SledKind::kTailCall) aliases_[index] = 1;
+    if (format::is_tail_call(p.kind)) aliases_[index] = 1;
     if (p.kind == SledKind::kCold) cold_[cold_count_++] = {p.address - text_begin_, index};
   });
   for (std::uint32_t i = 0; i < count_; ++i) {
     if (aliases_[i] == 0) continue;
-    functions_of_aliases_[alias_count_++] = i;
-    aliases_[i] = alias_count_;
+    functions_with_aliases_[with_aliases_++] = i;
+    aliases_[i] = with_aliases_;
   }
   heap_sort(cold_, cold_count_, [](const Cold& a, const Cold& b) { return a.offset < b.offset; });
   return true;

@@ -10,13 +10,14 @@ namespace karst::runtime {
 class FunctionTable {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffU;
+  static constexpr std::uint32_t kAliases = 2;
 
   /// Finds the functions of a module that has no defect. False when memory is short.
   bool create(const ModuleImage& image);
   /// Functions; their ids are first_id to first_id + count() - 1, by address.
   std::uint32_t count() const { return count_; }
-  /// Functions that have an alias for tail calls; its ids follow.
-  std::uint32_t alias_count() const { return alias_count_; }
+  /// Ids for tail calls, which follow: two for each function that makes some.
+  std::uint32_t alias_count() const { return kAliases * with_aliases_; }
   std::uint64_t sleds() const { return sleds_; }
   /// Functions that have exits alone: clang gives none with patchable_function_entry a sled at its entry. Not traced.
   std::uint64_t without_entry() const { return without_entry_; }
@@ -25,10 +26,15 @@ class FunctionTable {
   bool always(std::uint32_t index) const { return (bits_[index] & kAlways) != 0; }
   /// Its entry is a sled at which flags are live, and arguments perhaps gone (format/patch_table.h).
   bool late(std::uint32_t index) const { return (bits_[index] & kLate) != 0; }
-  /// Index of its alias among all ids of the module, from count() on; kNone when it has none.
-  std::uint32_t alias(std::uint32_t index) const { return aliases_[index] == 0 ? kNone : count_ + aliases_[index] - 1; }
+  /// Index of the first of its aliases among all ids of the module, from count() on; kNone when it has none. Exits with
+  /// it are jumps: what was called goes on. Exits with the one behind it come when the callee has returned.
+  std::uint32_t alias(std::uint32_t index) const {
+    return aliases_[index] == 0 ? kNone : count_ + kAliases * (aliases_[index] - 1);
+  }
+  /// Whether it is the second of a function's, by its index among all ids.
+  bool has_returned(std::uint32_t alias) const { return (alias - count_) % kAliases != 0; }
   /// Of the function that has alias number `n` (0 to alias_count() - 1).
-  std::uint32_t function_of_alias(std::uint32_t n) const { return functions_of_aliases_[n]; }
+  std::uint32_t function_of_alias(std::uint32_t n) const { return functions_with_aliases_[n / kAliases]; }
 
   /// The number of its entry in the order of the module's tables.
   std::uint32_t entry_of(std::uint32_t index) const { return static_cast<std::uint32_t>(sorted_[index]); }
@@ -90,11 +96,11 @@ class FunctionTable {
   std::uint32_t* order_ = nullptr;   // place in the tables' order -> index
   std::uint32_t* entries_ =
       nullptr;  // the number of the entry's sled in the tables, which have fewer than code has bytes
-  std::uint32_t* aliases_ = nullptr;  // number of the alias + 1; 0: none
-  std::uint32_t* functions_of_aliases_ = nullptr;
+  std::uint32_t* aliases_ = nullptr;  // place among those that have some + 1; 0: none
+  std::uint32_t* functions_with_aliases_ = nullptr;
   std::uint8_t* bits_ = nullptr;
   std::uint32_t count_ = 0;
-  std::uint32_t alias_count_ = 0;
+  std::uint32_t with_aliases_ = 0;
   std::uint32_t cold_count_ = 0;
   std::uint32_t fixed_sleds_ = 0;
   std::uint32_t given_back_ = 0;

@@ -72,7 +72,8 @@ bool add(const FunctionAt& function, const char* name, std::uint32_t wish) {
     store(g_handled[last - 1].next, number);
   } else {
     store(g_numbers[function.id], static_cast<std::uint16_t>(number));
-    if (function.alias != 0) store(g_numbers[function.alias], static_cast<std::uint16_t>(number));
+    for (std::uint32_t n = 0; function.alias != 0 && n < FunctionTable::kAliases; ++n)
+      store(g_numbers[function.alias + n], static_cast<std::uint16_t>(number));
   }
   return true;
 }

@@ -6,8 +6,10 @@
 //   page 0      the addresses of the hooks, for functions that are watched (watching/watch.h) and for others
 //   (writable):
 //               changing one changes what every patched sled of the module does
-//   page 1...   two trampolines for each function id, enter and exit (read-only, executable). An id for tail calls is
-//               never entered: its first trampoline is that of conditional tail calls, whose hooks keep the flags
+//   page 1...   two trampolines for each function id, enter and exit (read-only, executable). Ids for tail calls come
+//   in
+//               pairs and are never entered. The first trampoline of the first one is that of conditional tail calls,
+//               whose hooks keep the flags; of the second one, that of those that last until their callee returns
 //
 // Regions of modules that have gone stay, for the case that these come back.
 #pragma once
@@ -78,8 +80,10 @@ class Trampolines {
   /// Where the function's sleds shall call; `index` counts from first_id.
   std::uintptr_t enter(std::uint32_t index) const;
   std::uintptr_t exit(std::uint32_t index) const;
-  /// Of an id for tail calls.
+  /// Of the first of two ids for tail calls.
   std::uintptr_t conditional_exit(std::uint32_t index) const { return enter(index); }
+  /// Of the second.
+  std::uintptr_t tail_call(std::uint32_t index) const { return enter(index); }
 
   /// Between the two, aim() may be called; threads may execute the trampolines meanwhile. False, and nothing changed,
   /// if the system does not let code be changed.
@@ -100,6 +104,8 @@ class Trampolines {
   bool has_aimed() const { return has_aimed_; }
 
  private:
+  /// Of the second of two ids for tail calls.
+  bool has_returned(std::uint32_t index) const { return index >= functions_ && (index - functions_) % 2 != 0; }
   std::uintptr_t region_ = 0;
   std::uint64_t size_ = 0;
   std::uint32_t functions_ = 0;

@@ -13,6 +13,7 @@
 
 #include "arch/jump_buffer.h"
 #include "runtime/hooks/jump_marks.h"
+#include "runtime/hooks/tail_frames.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
@@ -70,6 +71,7 @@ bool on_alternate_stack() {
 // Stacks grow down: whoever is jumped to on the same stack lies above. A jump down leads to another stack, and the
 // calls here may go on some day; but a handler on its alternate stack that jumps out ends them.
 void record_jump(std::uintptr_t here, std::uintptr_t to) {
+  tail_frames_are_gone();
   if (to >= here || on_alternate_stack()) [[likely]]
     record_jump_to(to);
   else

@@ -160,7 +160,7 @@ bool is_safe_exit(const SledPlace& p, arch::Leaves leaves) {
   // clang's sled has its return within itself: what follows is another block of the function.
   if (p.sled == arch::Sled::kReturn) return true;
   // gcc's returns are not conditional; it may begin a thunk there, inline.
-  return (p.kind != SledKind::kReturn && p.kind != SledKind::kTailCall) || leaves != arch::Leaves::kIf;
+  return (p.kind != SledKind::kReturn && !format::is_tail_call(p.kind)) || leaves != arch::Leaves::kIf;
 }
 
 /// True if the table has whole records of known kinds, an entry first.
@@ -169,7 +169,7 @@ bool is_whole(const std::uint16_t* units, std::uint64_t count) {
   const auto is_known = [&](const SledRecord& r, std::uint64_t /*number*/) {
     const std::uint32_t kind = r.kind & KARST_SLED_KIND_MASK;
     has_entry = has_entry || kind == KARST_SLED_ENTRY;
-    return has_entry && kind <= KARST_SLED_COLD &&
+    return has_entry && kind <= KARST_SLED_REGISTER_TAIL_CALL &&
            (r.kind & ~std::uint32_t{KARST_SLED_KIND_MASK | KARST_SLED_ALWAYS}) == 0;
   };
   return walk_sleds(units, count, reinterpret_cast<std::uintptr_t>(units), 0, is_known) == count;

@@ -134,10 +134,10 @@ inline arch::Sled gccs_sled(format::SledKind kind) {
   return kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop;
 }
 inline arch::Sled clangs_sled(format::SledKind kind) {
-  return kind == format::SledKind::kReturn     ? arch::Sled::kReturn
-         : kind == format::SledKind::kTailCall ? arch::Sled::kTail
-         : kind == format::SledKind::kCold     ? arch::Sled::kNothing
-                                               : arch::Sled::kSkip;
+  return kind == format::SledKind::kReturn ? arch::Sled::kReturn
+         : format::is_tail_call(kind)      ? arch::Sled::kTail
+         : kind == format::SledKind::kCold ? arch::Sled::kNothing
+                                           : arch::Sled::kSkip;
 }
 
 template <typename Visit>
@@ -165,7 +165,9 @@ void SledTables::for_each_sled_from(std::uint64_t number, Visit visit) const {
     const auto at = reinterpret_cast<std::uintptr_t>(record);
     const auto kind = static_cast<format::XRayKind>(r.kind);
     if (kind > format::XRayKind::kEntryWithArguments) continue;
-    const format::SledKind sled_kind = kind == format::XRayKind::kReturn     ? format::SledKind::kReturn
+    const format::SledKind sled_kind = kind == format::XRayKind::kReturn ? format::SledKind::kReturn
+                                       : kind == format::XRayKind::kTailCall && r.in_registers == 1
+                                           ? format::SledKind::kRegisterTailCall
                                        : kind == format::XRayKind::kTailCall ? format::SledKind::kTailCall
                                                                              : format::SledKind::kEntry;
     const SledPlace place{at + static_cast<std::uintptr_t>(r.address),

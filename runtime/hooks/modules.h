@@ -42,7 +42,7 @@ inline std::uint32_t id_count(const Module& m) { return m.functions.count() + m.
 /// A function that is traced by sleds. By what is in private memory alone.
 struct FunctionAt {
   std::uint32_t id = 0;     ///< 0: there is none
-  std::uint32_t alias = 0;  ///< its id for tail calls; 0: it makes none
+  std::uint32_t alias = 0;  ///< the first of its ids for tail calls (FunctionTable::alias()); 0: it makes none
   std::uintptr_t address = 0;
   bool late = false;  ///< FunctionTable::late()
 };
@@ -62,12 +62,12 @@ inline bool is_used(const SledPlace& place) {
 /// Where a sled of the function shall call.
 inline std::uintptr_t trampoline_of(const Module& m, const SledPlace& place, std::uint32_t index) {
   if (place.kind == format::SledKind::kEntry) return m.trampolines.enter(index);
-  const std::uint32_t alias =
-      place.kind == format::SledKind::kTailCall ? m.functions.alias(index) : FunctionTable::kNone;
+  const std::uint32_t alias = format::is_tail_call(place.kind) ? m.functions.alias(index) : FunctionTable::kNone;
   if (alias == FunctionTable::kNone) return m.trampolines.exit(index);
-  return arch::is_conditional(reinterpret_cast<const unsigned char*>(place.address), place.sled)
-             ? m.trampolines.conditional_exit(alias)
-             : m.trampolines.exit(alias);
+  if (arch::is_conditional(reinterpret_cast<const unsigned char*>(place.address), place.sled))
+    return m.trampolines.conditional_exit(alias);
+  return place.kind == format::SledKind::kRegisterTailCall ? m.trampolines.tail_call(alias + 1)
+                                                           : m.trampolines.exit(alias);
 }
 
 /// The module has gone. Under the lock of patching.

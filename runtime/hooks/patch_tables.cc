@@ -47,8 +47,8 @@ bool is_sound(const PlainCode& p, const ModuleImage& image) {
     const PatchSled& s = p.sleds[i];
     const std::uint64_t at = image.bias + s.function;
     const std::uint32_t kind = s.kind & ~kPatchSledLate;
-    if (kind > KARST_SLED_COLD || ((i == 0 || kind != s.kind) && kind != KARST_SLED_ENTRY) || at < image.text_begin ||
-        at >= image.text_end)
+    if (kind > KARST_SLED_REGISTER_TAIL_CALL || ((i == 0 || kind != s.kind) && kind != KARST_SLED_ENTRY) ||
+        at < image.text_begin || at >= image.text_end)
       return false;
     if (s.kind == KARST_SLED_COLD) continue;
     const std::uint32_t size = arch::sled_size(arch::Sled::kNop);

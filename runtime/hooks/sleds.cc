@@ -142,7 +142,9 @@ bool enter_functions(Module& m, std::uint32_t module) {
     functions[i].flags = (m.functions.left_out(index) ? 0U
                           : m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways
                                                       : new_flags()) |
-                         (i < count ? 0U : static_cast<std::uint32_t>(kArenaFunctionTailExit)) |
+                         (i < count                     ? 0U
+                          : m.functions.has_returned(i) ? kArenaFunctionTailExit | kArenaFunctionTailReturn
+                                                        : static_cast<std::uint32_t>(kArenaFunctionTailExit)) |
                          (m.functions.late(index) ? static_cast<std::uint32_t>(kArenaFunctionLate) : 0U);
   }
   g_arena.set_function_count(m.first_id - 1 + all);

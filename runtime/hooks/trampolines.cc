@@ -9,6 +9,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/stacks.h"
+#include "runtime/hooks/tail_frames.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/watch.h"
@@ -20,6 +21,7 @@
 namespace karst::runtime {
 
 extern "C" {
+__attribute__((tls_model("initial-exec"))) __thread Tails karst_tails;
 // Where the hooks that find stacks go on.
 __attribute__((visibility("hidden"))) Hook karst_behind_stack_enter;
 __attribute__((visibility("hidden"))) Hook karst_behind_stack_exit;
@@ -36,6 +38,7 @@ struct Slots {
   Hook exit;
   Hook watched_enter;
   Hook watched_exit;
+  Hook tail;
   Hook conditional_exit;  // these stay
   Hook watched_conditional_exit;
   Hook late_enter;
@@ -48,6 +51,7 @@ struct Slots {
   Hook handled_exit;
   Hook handled_watched_enter;
   Hook handled_watched_exit;
+  std::uint64_t size;  // bytes of trampolines
 };
 // So that the displacement in a trampoline's jump is aligned, and changes by one store.
 constexpr std::uint64_t kFirst = arch::kPage + 1;
@@ -61,12 +65,14 @@ Hook g_enter = karst_hook_trace;
 Hook g_exit = karst_hook_trace;
 Hook g_watched_enter = karst_hook_trace;
 Hook g_watched_exit = karst_hook_trace;
+Hook g_tail = karst_hook_tail;
 
 void fill(Slots& slots) {
   store(slots.enter, load(g_enter));
   store(slots.exit, load(g_exit));
   store(slots.watched_enter, load(g_watched_enter));
   store(slots.watched_exit, load(g_watched_exit));
+  store(slots.tail, load(g_tail));
 }
 
 /// The same hook for where something else is above it on the stack.
@@ -139,15 +145,21 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
   slots->handled_exit = karst_hook_handled_exit;
   slots->handled_watched_enter = karst_hook_handled_watched_enter;
   slots->handled_watched_exit = karst_hook_handled_watched_exit;
+  slots->size = std::uint64_t{count} * 2 * arch::kTrampolineSize;
   for (std::uint32_t i = 0; i < count; ++i) {
+    arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
+                           reinterpret_cast<std::uintptr_t>(&slots->exit));
+    if (has_returned(i)) {
+      arch::write_tail_trampoline(reinterpret_cast<unsigned char*>(tail_call(i)),
+                                  reinterpret_cast<std::uintptr_t>(&slots->tail));
+      continue;
+    }
     const bool entered = i < functions;
     const Hook* enter_slot = entered ? &slots->enter : &slots->conditional_exit;
     if (entered && late != nullptr && late->late(i)) enter_slot = &slots->late_enter;
     arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)),
                            (first_id + i) | (entered ? 0 : KARST_EVENT_EXIT_BIT),
                            reinterpret_cast<std::uintptr_t>(enter_slot));
-    arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
-                           reinterpret_cast<std::uintptr_t>(&slots->exit));
   }
   constexpr long kNoMemory = -12;  // ENOMEM
   if (const long result = sys::mprotect(region_ + arch::kPage, size_ - arch::kPage, PROT_READ | PROT_EXEC);
@@ -195,7 +207,8 @@ void Trampolines::aim(std::uint32_t index, Aim aim) {
   }
   if (aim.late) entry = aim.watched ? &slots->watched_late_enter : &slots->late_enter;
   if (index >= functions_) entry = aim.watched ? &slots->watched_conditional_exit : &slots->conditional_exit;
-  arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(entry));
+  if (!has_returned(index))
+    arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(entry));
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)), reinterpret_cast<std::uintptr_t>(leave));
   has_aimed_ = has_aimed_ || !aim.is_plain();
 }
@@ -208,10 +221,13 @@ void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
   const auto held = static_cast<HeldHooks>(load(g_held));
   if (held != HeldHooks::kNone) enter = watched_enter = karst_hook_discard;
   if (held == HeldHooks::kAll) exit = watched_exit = karst_hook_discard;
+  // The frames need thread-local storage; and whoever records no exits needs none of them.
+  const bool keeps_frames = exit != karst_hook_discard && exit != karst_hook_trace_by_tid;
   store(g_enter, enter);
   store(g_exit, exit);
   store(g_watched_enter, watched_enter);
   store(g_watched_exit, watched_exit);
+  store(g_tail, keeps_frames ? karst_hook_tail : karst_hook_tail_left);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   store(karst_plain_enter, enter);
   store(karst_plain_exit, exit);
@@ -234,6 +250,20 @@ void set_hooks_behind_stacks(Hook enter, Hook exit, Hook watched_enter, Hook wat
   store(karst_behind_stack_watched_exit_deeper, deeper(watched_exit));
   set_hooks(karst_hook_stack_enter, karst_hook_stack_exit, karst_hook_stack_watched_enter,
             karst_hook_stack_watched_exit);
+}
+
+std::uint32_t function_of_tail_frame(std::uintptr_t stack_pointer) {
+  std::uintptr_t trampoline;
+  copy(&trampoline, reinterpret_cast<const void*>(stack_pointer + KARST_TAIL_EXIT_ABOVE), sizeof trampoline);
+  const std::uint32_t count = load(g_region_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(g_regions[i]) + kFirst;
+    if (trampoline - begin >= g_regions[i]->size) continue;
+    std::uint32_t low_bits;
+    copy(&low_bits, reinterpret_cast<const void*>(trampoline + 1), sizeof low_bits);  // push $low_bits
+    return low_bits & KARST_EVENT_ID_MASK;
+  }
+  return 0;
 }
 
 Hook recording_hook() {

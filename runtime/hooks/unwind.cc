@@ -14,6 +14,7 @@
 #include "format/event.h"
 #include "runtime/hooks/note_names.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/hooks/tail_frames.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
@@ -123,7 +124,9 @@ int step(Context* context, void* argument) {
     return kStop;
   }
   const std::uintptr_t region = walk.unwinder.region_start(context);
-  FunctionHere here = function_of_region(region);
+  FunctionHere here = are_tail_frames(region)
+                          ? FunctionHere{function_of_tail_frame(walk.unwinder.stack_pointer(context)), false}
+                          : function_of_region(region);
 #ifndef KARST_STATIC
   if (are_zones(region)) here = {karst_note_id(static_cast<NoteName*>(walk.unwinder.language_data(context))), false};
 #endif
@@ -146,6 +149,7 @@ void record_gone(const Unwinder& unwinder, Context* context) {
   unwinder.backtrace(step, &walk);
   if (!walk.found) return;
   record_exits(walk);
+  tail_frames_are_gone();
   calls_left(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), walk.until);
 }
 

@@ -38,7 +38,9 @@ void watch_sleds(Module& m) {
     m.trampolines.aim(i, aim);
     // What a tail call returns is its callee's to say.
     const std::uint32_t alias = m.functions.alias(i);
-    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, {aim.watched, false, false, aim.handled, false});
+    if (alias == FunctionTable::kNone) continue;
+    for (std::uint32_t n = 0; n < FunctionTable::kAliases; ++n)
+      m.trampolines.aim(alias + n, {aim.watched, false, false, aim.handled, false});
   }
   m.trampolines.end_change();
 }

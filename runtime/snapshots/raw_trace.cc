@@ -110,6 +110,7 @@ void write_functions(RawFile& file, char* space) {
     r.address = f.address;
     r.flags = ((flags & kArenaFunctionOn) == 0 ? std::uint32_t{kFunctionFiltered} : 0U) |
               ((flags & kArenaFunctionTailExit) != 0 ? std::uint32_t{kFunctionTailExit} : 0U) |
+              ((flags & kArenaFunctionTailReturn) != 0 ? std::uint32_t{kFunctionTailReturn} : 0U) |
               ((flags & kArenaFunctionAlways) != 0 ? std::uint32_t{kFunctionAlways} : 0U) |
               ((flags & kArenaFunctionNote) != 0 ? std::uint32_t{kFunctionNote} : 0U);
     table.make_room(0);

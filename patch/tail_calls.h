@@ -1,0 +1,45 @@
+// Which tail calls of a module may be made in place (arch/x86_64/tail_hooks.S): those that pass nothing on the stack.
+//
+// A function that is passed nothing there passes nothing on there (symbols/register_parameters.h). And some functions
+// of libc are known by their names.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "patch/elf_image.h"
+#include "patch/places.h"
+#include "symbols/register_parameters.h"
+
+namespace karst::patch {
+
+/// Which function a jump leads to, by its name.
+class Callees {
+ public:
+  /// The image must outlive it.
+  explicit Callees(const ElfImage& image);
+  /// Of a jump to this address, perhaps by the linker's table of jumps out of the module. Empty: not known.
+  std::string_view name_of(std::uint64_t target) const;
+  /// Of one by the address in a word of data, which the dynamic linker fills in.
+  std::string_view imported_at(std::uint64_t word) const;
+
+ private:
+  const ElfImage& image_;
+  std::map<std::uint64_t, std::string_view> imported_;
+  std::map<std::uint64_t, std::string_view> names_;
+};
+
+/// Of some functions of the module, in order of address: what debug information and names say. Of large debug
+/// information nothing is read.
+std::vector<symbols::ParametersOf> parameters_of(const ElfImage& image, const std::vector<std::uint64_t>& functions);
+
+/// Whether the jump, which has these bytes, may be made in place. `by_registers`: its function is passed nothing on the
+/// stack.
+bool may_be_in_place(const Callees& callees, const Instruction& jump, std::span<const std::byte> bytes,
+                     bool by_registers);
+
+/// Sets Stub::in_place of the exits of all functions.
+void find_calls_in_place(const ElfImage& image, std::vector<Function>& functions);
+
+}  // namespace karst::patch
