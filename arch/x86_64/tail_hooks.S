@@ -40,10 +40,7 @@
 	HOOK	karst_hook_tail			// 0(%rsp): in the trampoline. 8(%rsp): the jump. 16(%rsp): A
 	leaq	-64(%rsp), %rsp			// rsp: A-80
 	.cfi_adjust_cfa_offset 64
-	PUSH	rax
-	PUSH	rcx
-	PUSH	rdx
-	PUSH	rsi				// rsp: A-112
+	PUSH_SOME				// rsp: A-112
 	movq	karst_tails@gottpoff(%rip), %rcx
 	leaq	karst_tail_return(%rip), %rsi
 	xorl	%eax, %eax			// eax: frames in a row
@@ -82,8 +79,8 @@
 	.cfi_adjust_cfa_offset -64		// from here on the function has the new frame above it
 	.cfi_offset rip, -8
 	.cfi_rel_offset rax, 24
-	.cfi_rel_offset rcx, 16
-	.cfi_rel_offset rdx, 8
+	.cfi_rel_offset rdx, 16
+	.cfi_rel_offset rcx, 8
 	.cfi_rel_offset rsi, 0
 	leaq	104(%rsp), %rbp
 	POP_SOME
