@@ -38,15 +38,15 @@ __attribute__((visibility("hidden"))) void karst_hook_tail();
 __attribute__((visibility("hidden"))) void karst_hook_tail_left();
 /// The code of the frames.
 __attribute__((visibility("hidden"))) void karst_tail_frame();
+/// The id of the function whose frame it is, by the stack pointer in the frame as the callee's return leaves it; 0: the
+/// frame is not there any more.
+__attribute__((visibility("hidden"))) std::uint32_t karst_function_of_tail_frame(std::uintptr_t stack_pointer);
 }
 
 /// Whether an FDE that begins there is that of the frames.
 inline bool are_tail_frames(std::uintptr_t region) {
   return region == reinterpret_cast<std::uintptr_t>(karst_tail_frame);
 }
-/// The id of the function whose frame it is, by the stack pointer in the frame as the callee's return leaves it; 0: the
-/// frame is not there any more.
-std::uint32_t function_of_tail_frame(std::uintptr_t stack_pointer);
 
 /// Frames of the calling thread have gone: by a jump, or an exception.
 inline void tail_frames_are_gone() { karst_tails.count = 0; }

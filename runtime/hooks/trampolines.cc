@@ -252,7 +252,7 @@ void set_hooks_behind_stacks(Hook enter, Hook exit, Hook watched_enter, Hook wat
             karst_hook_stack_watched_exit);
 }
 
-std::uint32_t function_of_tail_frame(std::uintptr_t stack_pointer) {
+extern "C" std::uint32_t karst_function_of_tail_frame(std::uintptr_t stack_pointer) {
   std::uintptr_t trampoline;
   copy(&trampoline, reinterpret_cast<const void*>(stack_pointer + KARST_TAIL_EXIT_ABOVE), sizeof trampoline);
   const std::uint32_t count = load(g_region_count);

@@ -125,7 +125,7 @@ int step(Context* context, void* argument) {
   }
   const std::uintptr_t region = walk.unwinder.region_start(context);
   FunctionHere here = are_tail_frames(region)
-                          ? FunctionHere{function_of_tail_frame(walk.unwinder.stack_pointer(context)), false}
+                          ? FunctionHere{karst_function_of_tail_frame(walk.unwinder.stack_pointer(context)), false}
                           : function_of_region(region);
 #ifndef KARST_STATIC
   if (are_zones(region)) here = {karst_note_id(static_cast<NoteName*>(walk.unwinder.language_data(context))), false};

@@ -96,9 +96,9 @@ class Shapes(MatrixTest):
             self.assertEqual("\tret" in hot[1], name == "split")
         self.assert_tree("matrix", "tree.txt")
 
-    def test_tail_calls_end_their_callers_first(self):
+    def test_a_tail_call_lasts_until_its_callee_returns(self):
         self.compile("-g", "-O2", SOURCES / "tail_calls.c", "-o", "tail_calls", compiler="karst-gcc")
-        self.assert_tree("tail_calls", "tail_calls.txt")
+        self.assert_tree("tail_calls", "nested_calls.txt")
 
     def test_without_tail_calls_the_same_program_nests(self):
         self.compile("-g", "-O2", "-fno-optimize-sibling-calls", SOURCES / "tail_calls.c", "-o", "tail_calls",

@@ -20,7 +20,7 @@ using namespace runtime;
 using namespace format;
 
 inline constexpr std::uint32_t kId = 4711;
-inline constexpr std::uint32_t kTail = kId + 2;  // for the exits of kId's tail calls
+inline constexpr std::uint32_t kTail = kId + 1;  // for the exits of kId's tail calls; behind it, of those that return
 inline constexpr std::uint32_t kMemoryBlocks = 64;
 
 /// The runtime as libkarst's constructor sets it up, once for the process.
@@ -35,7 +35,7 @@ inline const Trampolines& runtime_of_process() {
       ADD_FAILURE() << "the runtime does not start";
     Trampolines made;
     const auto code = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
-    if (!made.create(code, code + 4096, kId, 1, kTail - kId)) ADD_FAILURE() << "no trampolines near the test's code";
+    if (!made.create(code, code + 4096, kId, 1, 2)) ADD_FAILURE() << "no trampolines near the test's code";
     return made;
   }();
   return trampolines;
@@ -82,13 +82,18 @@ class RegisterContract : public testing::Test {
   }
 
   static std::string cross_once(bool exit, std::uint64_t shift = 0) {
+    const Trampolines& trampolines = runtime_of_process();
+    return cross_to(!exit          ? trampolines.enter(0)
+                    : conditional_ ? trampolines.conditional_exit(kTail - kId)
+                                   : trampolines.exit(0),
+                    shift, exit ? conditional_ : late_);
+  }
+  /// Calls what is there.
+  static std::string cross_to(std::uintptr_t target, std::uint64_t shift, bool keeps_flags = false) {
     fill(karst_test_before, 4 * ++seed_ + shift);
     karst_test_shift = shift;
-    const Trampolines& trampolines = runtime_of_process();
-    karst_test_cross(!exit          ? trampolines.enter(0)
-                     : conditional_ ? trampolines.conditional_exit(kTail - kId)
-                                    : trampolines.exit(0));
-    return differences(karst_test_before, karst_test_after, exit ? conditional_ : late_);
+    karst_test_cross(target);
+    return differences(karst_test_before, karst_test_after, keeps_flags);
   }
 
   /// Makes sure that the thread has joined and has room for a few events.

@@ -6,12 +6,16 @@
 #include "test/runtime/register_contract.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
 #include <vector>
+
+#include "arch/arch.h"
+#include "runtime/hooks/tail_frames.h"
 
 namespace karst::test {
 
@@ -31,6 +35,64 @@ TEST_F(RegisterContract, FastPath) {
   EXPECT_EQ(karst_state->cursor, before + sizeof(Event));
   EXPECT_EQ(event_function(last_event()), kId);
   EXPECT_TRUE(event_is_exit(last_event()));
+}
+
+/// A function that is a tail call of one that returns at once: what a patched sled and the jump behind it are.
+class TailCall {
+ public:
+  explicit TailCall(std::uintptr_t trampoline) {
+    const auto near = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
+    code_ = reinterpret_cast<unsigned char*>(map_near_code(near, near + 4096, 4096));
+    arch::write_call(code_, trampoline);
+    code_[arch::sled_size(arch::Sled::kNop)] = 0xc3;  // the callee's return
+    mprotect(code_, 4096, PROT_READ | PROT_EXEC);
+  }
+  ~TailCall() { munmap(code_, 4096); }
+  TailCall(const TailCall&) = delete;
+  TailCall& operator=(const TailCall&) = delete;
+  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(code_); }
+
+ private:
+  unsigned char* code_;
+};
+
+TEST_F(RegisterContract, TailCallsThatReturn) {
+  constexpr std::uint32_t kReturned = kTail + 1;
+  const TailCall function(runtime_of_process().tail_call(kReturned - kId));
+  for (const std::uint64_t shift : {0, 8}) {
+    have_slots();
+    const std::uintptr_t before = karst_state->cursor;
+    karst_tails = {};
+    EXPECT_EQ(cross_to(function.address(), shift), "");
+    EXPECT_EQ(karst_state->cursor, before + sizeof(Event));
+    EXPECT_EQ(event_function(last_event()), kReturned);
+    EXPECT_TRUE(event_is_exit(last_event()));
+    EXPECT_EQ(karst_tails.count, 0U);
+  }
+}
+
+TEST_F(RegisterContract, TailCallsThatAreLeft) {
+  const TailCall function(runtime_of_process().tail_call(kTail + 1 - kId));
+  const auto left = [&](const char* why) {
+    have_slots();
+    const std::uintptr_t before = karst_state->cursor;
+    EXPECT_EQ(cross_to(function.address(), 0), "") << why;
+    EXPECT_EQ(karst_state->cursor, before + sizeof(Event)) << why;
+    EXPECT_EQ(event_function(last_event()), kTail) << why;
+  };
+  karst_tails = {KARST_TAIL_MOST, 0xffffffff};
+  left("there are many frames");
+  EXPECT_EQ(karst_tails.count, std::uint32_t{KARST_TAIL_MOST});
+  karst_tails = {KARST_TAIL_MOST, 16};
+  have_slots();
+  EXPECT_EQ(cross_to(function.address(), 0), "");
+  EXPECT_EQ(event_function(last_event()), kTail + 1) << "the outermost frame has gone";
+  EXPECT_EQ(karst_tails.count, 0U);
+  set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+  const std::uintptr_t before = karst_state->cursor;
+  EXPECT_EQ(cross_to(function.address(), 0), "");
+  EXPECT_EQ(karst_state->cursor, before + sizeof(Event));
+  EXPECT_EQ(event_function(last_event()), kTail) << "there is no thread-local storage to rely on";
 }
 
 TEST_F(RegisterContract, FirstEventOfAThreadJoins) {

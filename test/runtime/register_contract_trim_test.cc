@@ -24,7 +24,7 @@ class Trimming : public RegisterContract, public testing::WithParamInterface<boo
   }
   void TearDown() override { karst_min_duration = 0; }
 
-  static constexpr std::uint32_t kOther = kId + 1;
+  static constexpr std::uint32_t kOther = kId + 5;
 
   /// As if this had been recorded.
   static void put(Event e) {

@@ -38,6 +38,8 @@ struct Node {
   int variant;
   int depth;
   How how;
+  bool waits;  // for what it called by a tail call
+  int hidden;  // functions that run in it and are not seen
 };
 
 struct Context {
@@ -48,8 +50,9 @@ struct Context {
   int depth;
   int catchers;
   int places;
-  int jumps;    // so far
-  int barrier;  // no exception may pass the catchers before this one: there is a destructor in between
+  int jumps;     // so far
+  int barrier;   // no exception may pass the catchers before this one: there is a destructor in between
+  int in_a_row;  // tail calls that led to the function that is about to begin, each right behind the one before
   bool exiting;
   bool in_handler;
   volatile bool awaits;  // the timer's signal, which may come at any instruction
@@ -71,7 +74,7 @@ HELPER unsigned below(Context& c, unsigned n) {
 
 HELPER void enter(Context& c, const char* name, int variant) {
   if (c.nodes == kMaxNodes || c.depth == 255) abort();
-  c.node[c.nodes] = {name, variant, c.depth, How::kReturned};
+  c.node[c.nodes] = {name, variant, c.depth, How::kReturned, false, 0};
   c.stack[c.depth++] = c.nodes++;
 }
 
@@ -79,9 +82,36 @@ HELPER void end_to(Context& c, int depth, How how) {
   while (c.depth > depth) c.node[c.stack[--c.depth]].how = how;
 }
 
+HELPER Node& top(Context& c) { return c.node[c.stack[c.depth - 1]]; }
+
+// What was called has returned, and so have those that called it by a tail call.
+UNTRACED void end_waiting(Context& c) {
+  while (c.depth != 0 && top(c).waits && top(c).hidden == 0) {
+    top(c).how = How::kTail;
+    --c.depth;
+  }
+}
+
+// Of a function that is not seen.
+HELPER int leave_hidden(Context& c) {
+  --top(c).hidden;
+  end_waiting(c);
+  return 0;
+}
+
 HELPER int leave(Context& c) {
   --c.depth;
+  end_waiting(c);
+  BARRIER();
   return c.depth;
+}
+
+// Karst has so many wait at once (runtime/hooks/tail_frames.h); more are over as they make their tail calls.
+constexpr int kMostInARow = 8;
+
+HELPER void call(Context& c, int (*function)(Context&)) {
+  c.in_a_row = 0;
+  function(c);
 }
 
 using Function = int (*)(Context&);
@@ -102,7 +132,7 @@ HELPER void act(Context& c) {
   unsigned calls = c.depth < kMaxDepth ? below(c, 4) : 0;
   for (; calls != 0 && c.budget > 0; --calls) {
     --c.budget;
-    choose(c)(c);
+    call(c, choose(c));
   }
   BARRIER();
 }
@@ -144,7 +174,7 @@ struct Guard {
     c.catchers = catchers;
     c.places = c.exiting ? 0 : places;
     c.barrier = c.catchers;
-    if (c.budget-- > 0 && c.depth < kMaxDepth) choose(c)(c);
+    if (c.budget-- > 0 && c.depth < kMaxDepth) call(c, choose(c));
     c.barrier = barrier;
     BARRIER();
   }
@@ -170,15 +200,17 @@ HELPER void catch_around(Context& c) {
   const int places = c.places;
   const int barrier = c.barrier;
   const bool in_handler = c.in_handler;
+  const int hidden = top(c).hidden;
   c.catches_long[c.catchers++] = kLong;
   const auto caught = [&]() __attribute__((always_inline, no_instrument_function)) {
     end_to(c, depth, How::kUnwound);
+    top(c).hidden = hidden;
     c.catchers = catchers;
     c.places = places;
     c.barrier = barrier;
     c.in_handler = in_handler;
     const int jumps = c.jumps;
-    if (c.budget-- > 0 && c.depth < kMaxDepth) choose(c)(c);
+    if (c.budget-- > 0 && c.depth < kMaxDepth) call(c, choose(c));
     // A jump out of a handler leaves that one's exception the current one.
     return below(c, 3) == 0 && jumps == c.jumps && may_throw(c, kLong);
   };
@@ -210,8 +242,9 @@ NOINLINE int catcher(Context& c) {
 
 template <int kVariant>
 UNTRACED int hidden_catcher(Context& c) {
+  ++top(c).hidden;
   catch_around<kVariant>(c);
-  return 0;
+  return leave_hidden(c);
 }
 
 // setjmp keeps its function from being inlined: the same body in a traced function and in one that is not.
@@ -222,10 +255,12 @@ UNTRACED int hidden_catcher(Context& c) {
   volatile int places = context.places;                                \
   volatile int barrier = context.barrier;                              \
   volatile bool in_handler = context.in_handler;                       \
+  volatile int hidden = top(context).hidden;                           \
   volatile int rounds = 0;                                             \
   if (sigsetjmp(context.place[context.places], (variant) == 0) != 0) { \
     ++kept->jumps;                                                     \
     end_to(*kept, depth, How::kJumped);                                \
+    top(*kept).hidden = hidden;                                        \
     kept->catchers = catchers;                                         \
     kept->places = places;                                             \
     kept->barrier = barrier;                                           \
@@ -248,8 +283,9 @@ NOINLINE int setter(Context& context) {
 
 template <int kVariant>
 UNTRACED int hidden_setter(Context& context) {
+  ++top(context).hidden;
   SET_AROUND(kVariant)
-  return 0;
+  return leave_hidden(*kept);
 }
 
 // Through a pointer that may throw: the C library says that raise() does not.
@@ -315,15 +351,20 @@ UNTRACED void on_timer(int) {
 
 template <int kVariant>
 NOINLINE int tail(Context& c) {
+  const int in_a_row = c.in_a_row;
   enter(c, "tail", kVariant);
   act(c);
   if (c.depth >= kMaxDepth || c.budget-- <= 0) return leave(c);
   const Function next = choose(c);
 #ifdef TAIL_CALLS
-  end_to(c, c.depth - 1, How::kTail);
+  if (in_a_row < kMostInARow)
+    top(c).waits = true;
+  else
+    end_to(c, c.depth - 1, How::kTail);
+  c.in_a_row = in_a_row < kMostInARow ? in_a_row + 1 : in_a_row;
   return next(c);
 #else
-  next(c);
+  call(c, next);
   BARRIER();
   return leave(c);
 #endif

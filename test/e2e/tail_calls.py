@@ -1,0 +1,126 @@
+"""Calls that end by a tail call last until their callee returns, and nothing that the program does is another."""
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from torture_support import BIN, TIMEOUT, TortureTest, build, main  # noqa: E402
+
+WHOLE = ("--min-instructions", "0", "--budget", "off")
+TWO_MS = 2_000_000
+GCC = "karst-gcc"
+CLANG = str(BIN / "karst-clang")
+MOST_MORE_STACK = 64 * 64 + 1024  # bytes: so many frames, and a hook
+
+
+def has_clang():
+    return any(map(shutil.which, ("clang", "clang-14")))
+
+
+class TailCalls(TortureTest):
+    def program(self, compiler, *flags, source="program.c"):
+        if "clang" in Path(compiler).name and not has_clang():
+            self.skipTest("no clang")
+        name = f"tail_calls.{source}.{Path(compiler).name}{''.join(f for f in flags if f[:2] != '-l')}"
+        return build(name, f"tail_calls/{source}", "-w", "-rdynamic", *flags, "-pthread", *(["-lm"] if source == "program.c" else []),
+                     compiler=compiler)
+
+    def same_as_untraced(self, program, *options):
+        """What it prints is the same; its stack grows no more than it may."""
+        alone = subprocess.run([program, "stack"], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(alone.returncode, 0)
+        run = self.run_traced(program, "stack", options=(*WHOLE, *options))
+        self.assertEqual(run.out, alone.stdout)
+        self.assertEqual(run.trace.problems, [])
+        depths = [[int(n) for n in re.search(r"^stack (\d+) (\d+)$", err, re.MULTILINE).groups()] for err in (alone.stderr, run.err)]
+        for before, traced in zip(*depths):
+            self.assertLessEqual(traced, before + MOST_MORE_STACK)
+        return run
+
+    def last_as_long_as_they_did(self, program):
+        run = self.same_as_untraced(program)
+        rows = {row["name"].split("(")[0]: row for row in run.trace.report()}
+        waits = {name: row["min_ns"] for name, row in rows.items() if name.startswith("waits_")}
+        self.assertEqual(len(waits), 10)
+        for name, least in waits.items():
+            self.assertGreaterEqual(least, TWO_MS, name)
+        self.assertGreaterEqual(rows["waits_in_a_longer_chain"]["tail_calls"], 2)
+
+    def test_gcc(self):
+        self.last_as_long_as_they_did(self.program(GCC, "-O2", "-g"))
+
+    def test_gcc_without_debug_information(self):
+        self.last_as_long_as_they_did(self.program(GCC, "-O3"))
+
+    def test_clang(self):
+        self.last_as_long_as_they_did(self.program(CLANG, "-O2", "-g"))
+
+    def test_clang_by_objects(self):
+        """Objects' tables are made shorter, and marked when they are linked."""
+        if not has_clang():
+            self.skipTest("no clang")
+        compiled = build("tail_calls.o", "tail_calls/program.c", "-w", "-O2", "-g", "-c", compiler=CLANG)
+        linked = self.directory / "linked"
+        subprocess.run([CLANG, "-rdynamic", compiled, "-o", linked, "-pthread", "-lm"], check=True, timeout=TIMEOUT)
+        self.last_as_long_as_they_did(linked)
+
+    def test_plain_gcc(self):
+        self.last_as_long_as_they_did(self.program("gcc", "-O2", "-g"))
+
+    def test_plain_gcc_at_a_fixed_address(self):
+        self.last_as_long_as_they_did(self.program("gcc", "-O2", "-g", "-fno-pie", "-no-pie", "-fcf-protection=none"))
+
+    def test_plain_clang(self):
+        if not has_clang():
+            self.skipTest("no clang")
+        self.last_as_long_as_they_did(self.program("clang", "-O2", "-g"))
+
+    def test_plain_without_debug_information(self):
+        """Then it is known of calls of libc's functions by name alone."""
+        run = self.same_as_untraced(self.program("gcc", "-O2"))
+        rows = {row["name"]: row for row in run.trace.report()}
+        self.assertGreaterEqual(rows["waits_directly"]["min_ns"], TWO_MS)
+
+    def test_by_the_clock_thread_with_stacks_and_values(self):
+        program = self.program(GCC, "-O2", "-g")
+        for options in (("--clock", "thread"), ("--fibers=stack",), ("--args", "^(by_|waits_)"), ("--min-duration", "1us")):
+            with self.subTest(options=options):
+                self.same_as_untraced(program, *options)
+
+    def test_rules_keep_them(self):
+        run = self.run_traced(self.program(GCC, "-O2", "-g"), options=(*WHOLE, "--over", "^waits_in_a_longer_chain:1ms"))
+        self.assertEqual(len(run.trace.info["kept"]), 2)
+
+    def test_exceptions_and_cancellation(self):
+        for compiler in ("karst-g++", CLANG + "++", "g++", "clang++"):
+            if "clang" in compiler and not has_clang():
+                continue
+            with self.subTest(compiler=compiler):
+                program = self.program(compiler, "-O2", "-g", source="throws.cc")
+                alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+                run = self.run_traced(program, options=WHOLE)
+                self.assertEqual((run.out, run.trace.problems), (alone.stdout, []))
+                self.assertEqual((run.trace.info["unwound_calls"], run.trace.info["tail_calls"]), (1605, 200))
+                tree = run.trace.tree()
+                at = tree.index("  by_tail_call(int)")
+                self.assertEqual(tree[at:at + 5], ["  by_tail_call(int)", "    catches(int)", "      passes_twice(int)",
+                                                   "        passes(int)", "          throws(int)"])
+
+    def test_gdb_sees_the_callers(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("no gdb")
+        program = self.program(GCC, "-O2", "-g")
+        commands = [f"set exec-wrapper env LD_PRELOAD={BIN.parent}/lib/libkarst.so", "set breakpoint pending on",
+                    "break clock_nanosleep", "run", "backtrace"]
+        done = subprocess.run(["gdb", "-q", "-batch", *(word for c in commands for word in ("-ex", c)), program],
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        if "#0" not in done.stdout:
+            self.skipTest(f"gdb cannot trace here: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
+        functions = re.findall(r"^#\d+ +(?:0x\w+ in )?(\w+)", done.stdout, re.MULTILINE)
+        self.assertEqual(functions[-2:], ["karst_tail_frame", "main"], done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    main()
