@@ -16,7 +16,7 @@
 //    A-16   frames in a row, this one included; the thread's count before it (4 bytes each)
 //    A-24   the exit trampoline
 //    A-56   nothing: callees by Microsoft's convention (ms_abi) may write over the 32 bytes above their return address
-//    A-64   karst_tail_return, which the callee returns to
+//    A-64   where the callee returns to: the address in karst_tail_frame
 //
 // All of it lies on the stack itself, so it goes along when stacks are switched, copied or unwound.
 //
@@ -42,7 +42,7 @@
 	.cfi_adjust_cfa_offset 64
 	PUSH_SOME				// rsp: A-112
 	movq	karst_tails@gottpoff(%rip), %rcx
-	leaq	karst_tail_return(%rip), %rsi
+	leaq	.Lkarst_tail_return(%rip), %rsi
 	xorl	%eax, %eax			// eax: frames in a row
 	cmpq	112(%rsp), %rsi
 	jne	1f
@@ -74,7 +74,7 @@
 	movl	%edx, 100(%rsp)
 	incl	%edx
 	movl	%edx, %fs:KARST_TAILS_COUNT(%rcx)
-	leaq	karst_tail_return(%rip), %rsi
+	leaq	.Lkarst_tail_return(%rip), %rsi
 	movq	%rsi, 48(%rsp)
 	.cfi_adjust_cfa_offset -64		// from here on the function has the new frame above it
 	.cfi_offset rip, -8
@@ -109,7 +109,7 @@ karst_tail_frame:
 	.cfi_def_cfa_offset 64
 	.cfi_offset rbp, -16
 	nop					// unwinders look at the byte before a return address
-karst_tail_return:				// rsp: A-56
+.Lkarst_tail_return:				// rsp: A-56
 	movl	44(%rsp), %ebp
 	PUSH	rcx
 	movq	karst_tails@gottpoff(%rip), %rcx

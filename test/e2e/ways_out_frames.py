@@ -193,7 +193,9 @@ class Frames(TortureTest):
                 found |= set(of_macro)
                 if r"slowly_\name" in macros[macro]:
                     found |= {"slowly_" + name for name in of_macro}
-        return found - {"slowly_", "karst_make_events"}  # the latter calls itself, as sleds do hooks
+        # The latter three are stepped through in ways_out_limits.py: one calls itself, as sleds do hooks, and two have
+        # to do with a frame that is not their own.
+        return found - {"slowly_", "karst_make_events", "karst_hook_tail", "karst_tail_frame"}
 
     def test_a_wrong_row_is_noticed(self):
         code = instructions("  10:\tpush   %rbx\n  11:\tcall   99 <f>\n  16:\tje     20 <g+0x10>\n  18:\tpop    %rbx\n"

@@ -17,7 +17,7 @@ from torture_support import KARST, TIMEOUT, TortureTest, build, main  # noqa: E4
 from ways_out import STEADY_GCC, shown  # noqa: E402
 
 TREE = ["# thread", "main  [open]", "  passes()  [unwound]", "    throws()  [unwound]", "  passes_jump()  [jumped]",
-        "    jumps()  [jumped]", *["  tail()  [tail]", "    plain()", "  last()"] * 3, "  plain()", "  ends()  [open]", "    plain()"]
+        "    jumps()  [jumped]", *["  tail()  [tail]", "    plain()", "    last()"] * 3, "  plain()", "  ends()  [open]", "    plain()"]
 MARKS = {"main": "open", "passes()": "unwound", "throws()": "unwound", "passes_jump()": "jumped", "jumps()": "jumped",
          "tail()": "tail", "ends()": "open"}
 COUNTS = {"open": 2, "unwound": 2, "jumped": 2, "tail": 3}

@@ -66,9 +66,12 @@ def sleds_of_karst(address, table):
             word, = struct.unpack_from("<H", table, at + 2)
             place = address + at + 4 + struct.unpack_from("<i", table, at + 4)[0]
             entry = place if word & 0xff == ENTRY else entry
-            found.append((place, word & 0xff, bool(word & 0x100)))
+            found.append((place, TAIL_CALL if word & 0xff == 4 else word & 0xff, bool(word & 0x100)))
             at += 8
         else:
+            if first in (3, 5):  # of a tail call: how it passes what it passes, in the word behind
+                at += 2
+                first, = struct.unpack_from("<H", table, at)
             found.append((entry + (first & 0x7ffe), TAIL_CALL if first & 0x8000 else RETURN, False))
             at += 2
     return found

@@ -18,6 +18,24 @@ STEPPED void calls() {
   BARRIER();
 }
 
+int (*volatile called)(int) = [](int n) __attribute__((noinline)) {
+  BARRIER();
+  return n;
+};
+NOINLINE __attribute__((optimize("optimize-sibling-calls"))) int passes_on(int n) { return called(n + 1); }
+NOINLINE __attribute__((optimize("optimize-sibling-calls"))) int passes_on_twice(int n) {
+  BARRIER();
+  return passes_on(n + 1);
+}
+
+STEPPED void tail_calls() {
+  STEPPING_BEGIN;
+  passes_on_twice(1);
+  passes_on(2);
+  STEPPING_END;
+  BARRIER();
+}
+
 jmp_buf place;
 sigjmp_buf signal_place;
 extern "C" void __longjmp_chk(jmp_buf, int);
@@ -113,6 +131,7 @@ int main(int, char** argv) {
   void (*function)() = nullptr;
   if (strcmp(what, "calls") == 0) function = calls;
   if (strcmp(what, "child") == 0) function = calls;
+  if (strcmp(what, "tail_calls") == 0) function = tail_calls;
   if (strcmp(what, "jumps") == 0) function = jumps;
   if (strcmp(what, "contexts") == 0) function = contexts;
   if (strcmp(what, "vforks") == 0) function = vforks;
