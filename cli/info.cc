@@ -56,6 +56,7 @@ struct Facts {
   std::uint64_t unwound_calls = 0;
   std::uint64_t jumped_calls = 0;
   std::uint64_t tail_calls = 0;
+  std::uint64_t left_calls = 0;  // of these: what they called is not in their times
   std::uint64_t cut_calls = 0;
   std::uint64_t notes = 0;
   std::uint64_t overwritten = 0;
@@ -83,7 +84,8 @@ Facts gather(const reader::Trace& trace) {
         of_thread.elsewhere += counted ? 0 : 1;
         of_thread.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
         facts.unwound_calls += has(reader::kCallUnwound);
-        facts.jumped_calls += has(reader::kCallJumped);
+        facts.jumped_calls += reader::call_is_jumped(marks) ? 1 : 0;
+        facts.left_calls += reader::call_is_left(marks) ? 1 : 0;
         facts.tail_calls += reader::call_is_cut(marks) ? 0 : has(reader::kCallTail);
         facts.cut_calls += reader::call_is_cut(marks) ? 1 : 0;
       }
@@ -333,6 +335,11 @@ void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) 
     line("ended by",
          fmt::format("exceptions {}, longjmp {}, tail calls {}; the others returned", count_text(facts.unwound_calls),
                      count_text(facts.jumped_calls), count_text(facts.tail_calls)));
+    if (facts.left_calls != 0)
+      line("",
+           fmt::format("{} of the tail calls were left before what they called came back: it stands beside them, and "
+                       "is not in their times",
+                       count_text(facts.left_calls)));
   }
   if (facts.notes != 0) line("notes", fmt::format("{} (karst notes)", count_text(facts.notes)));
   line("span", fmt::format("{} kept; {} events overwritten, {} lost", duration_text(facts.span_ns),
@@ -415,7 +422,10 @@ void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
   json.field("resolved", trace.resolved()).field("complete", trace.complete()).field("events", trace.event_count());
   json.field("calls", facts.calls).field("open_calls", facts.open_calls).field("cut_calls", facts.cut_calls);
   json.field("unwound_calls", facts.unwound_calls).field("jumped_calls", facts.jumped_calls);
-  json.field("tail_calls", facts.tail_calls).field("notes", facts.notes).field("overwritten_events", facts.overwritten);
+  json.field("tail_calls", facts.tail_calls)
+      .field("left_calls", facts.left_calls)
+      .field("notes", facts.notes)
+      .field("overwritten_events", facts.overwritten);
   json.field("lost_events", facts.lost).field("span_ns", facts.span_ns);
   json.field("source_files", trace.sources().size());
   json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);

@@ -41,6 +41,7 @@ void TreeLines::call_time(const reader::Calls& calls, std::uint32_t row) {
   const char end = (marks & reader::kCallSwitched) != 0  ? ')'
                    : (marks & reader::kCallOpenEnd) != 0 ? '>'
                    : (marks & reader::kCallUnwound) != 0 ? '!'
+                   : reader::call_is_left(marks)         ? '/'
                    : (marks & reader::kCallJumped) != 0  ? '~'
                    : (marks & reader::kCallTail) != 0    ? '='
                                                          : ' ';
@@ -120,6 +121,10 @@ std::string tree_marks_text(std::uint8_t marks) {
   if (reader::call_is_cut(marks)) {
     marks &= static_cast<std::uint8_t>(~reader::kCallCut);
     text += "  [cut";
+    before = ", ";
+  } else if (reader::call_is_left(marks)) {
+    marks &= static_cast<std::uint8_t>(~reader::kCallLeft);
+    text += "  [left";
     before = ", ";
   }
   for (const auto& [mark, word] : kWords) {

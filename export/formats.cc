@@ -13,6 +13,7 @@ Remark remark_on(std::uint8_t marks) {
   if ((marks & reader::kCallUnwound) != 0) remark.ended = "unwound";
   if ((marks & reader::kCallJumped) != 0) remark.ended = "jumped";
   if ((marks & reader::kCallTail) != 0) remark.ended = reader::call_is_cut(marks) ? "cut" : "tail";
+  if (reader::call_is_left(marks)) remark.ended = "left";
   if ((marks & reader::kCallSwitched) != 0) remark.ended = "switched";
   return remark;
 }

@@ -108,7 +108,7 @@ void TableSums::walk(const Scope::Part& part) {
         }
         if (!plain) {
           of.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
-          of.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
+          of.jumped += reader::call_is_jumped(marks) ? 1 : 0;
           of.tail += (marks & reader::kCallTail) != 0 && !reader::call_is_cut(marks) ? 1 : 0;
         }
         if (part.counts(row)) {

@@ -101,7 +101,7 @@ struct Rebuilder::Hot {
     duration[ended] = span_of(stack[at].begin, ticks);
     if (duration[ended] < min_duration) [[unlikely]]
       leave_out(ended);
-    if (way == walk::Way::kTailCalled) marks[ended] |= kCallTail;  // if it was left out, the place is free
+    if (way == walk::Way::kTailCalled) marks[ended] |= to->tail_marks_;  // if it was left out, the place is free
   }
   void leave_out(std::uint32_t ended) {
     if (ended + std::size_t{1} != row || ended < to->keep_rows_ || marks[ended] != kCallComplete) return;
@@ -130,6 +130,10 @@ Rebuilder::OpenCount& Rebuilder::open_count(std::uint32_t id) {
   return count;
 }
 
+std::uint8_t Rebuilder::marks_at(walk::Way way) const {
+  return way == walk::Way::kTailCalled ? tail_marks_ : marks_of(way);
+}
+
 void Rebuilder::ended(const Open* stack, std::size_t at, std::uint64_t end, walk::Way way) {
   const Open& open = stack[at];
   const std::uint64_t duration = calls_.duration[open.serial] = span_of(open.begin, end);
@@ -140,7 +144,19 @@ void Rebuilder::ended(const Open* stack, std::size_t at, std::uint64_t end, walk
     columns.leave_out(open.serial);
     columns.store(*this);
   }
-  calls_.marks[open.serial] |= marks_of(way);
+  calls_.marks[open.serial] |= marks_at(way);
+}
+
+std::uint64_t latest_end(const Calls& calls, std::uint32_t row) {
+  std::size_t next = row + std::size_t{1};
+  while (next < calls.size() && calls.depth[next] > calls.depth[row]) ++next;
+  const bool is_sibling = next < calls.size() && calls.parent[next] == calls.parent[row];
+  const std::uint32_t parent = calls.parent[row];
+  const std::uint64_t end = calls.begin[row] + calls.duration[row];
+  const std::uint64_t latest = is_sibling            ? calls.begin[next]
+                               : parent != kNoParent ? calls.begin[parent] + calls.duration[parent]
+                                                     : calls.last_ticks;
+  return std::max(latest, end);
 }
 
 bool Rebuilder::room_for_unentered() {
@@ -150,7 +166,7 @@ bool Rebuilder::room_for_unentered() {
 }
 
 void Rebuilder::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way way) {
-  open_begins_.push_back({id, marks_of(way), ticks, rows_});
+  open_begins_.push_back({id, marks_at(way), ticks, rows_});
 }
 
 bool Rebuilder::make_room_for(std::size_t count) {

@@ -30,7 +30,7 @@ void Rebuilder::end_cut(std::uint64_t ticks) {
 
 bool Rebuilder::is_blind(std::uint32_t id) const {
   // A second id is its function's, whatever the switches say of it.
-  tail_owner(id, id);
+  if (id < functions_.size() && functions_[id].tail_exit) id = functions_[id].of;
   return cursor_.blind(id);
 }
 

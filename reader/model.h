@@ -63,7 +63,7 @@ struct Function {
   std::string file;       ///< empty: not known
   bool always = false;
   bool tail_exit = false;    ///< a second id: its exits are tail calls' of the function `of`
-  bool tail_return = false;  ///< with tail_exit: its exits come when the callee has returned
+  bool tail_return = false;  ///< with tail_exit: its exits come when the callee has returned; else the call was left
   std::uint32_t of = 0;      ///< with tail_exit: that function's id; 0: no record of it
   bool culled = false;       ///< the budget kept it out when the trace was written
   bool note = false;         ///< a name of notes; its calls are zones
@@ -189,7 +189,7 @@ enum CallMark : std::uint8_t {
   kCallOpenEnd = 2,      ///< its exit has not come, was lost, or never comes (process end)
   kCallUnwound = 4,      ///< ended by an exception or a forced unwind
   kCallJumped = 8,       ///< ended by a longjmp over it
-  kCallTail = 16,        ///< ended by a tail call: what it called in its stead follows beside it, not below it
+  kCallTail = 16,        ///< ended by a tail call, as what that called came back
   kCallResumed = 32,     ///< with kCallOpenBegin: goes on with a call that a switch of stacks interrupted
   kCallSwitched = 64,    ///< with kCallOpenEnd: a switch of stacks interrupted it here
   kCallInherited = 128,  ///< in a forked child: its parent's call, which it is inside too; it began there
@@ -198,6 +198,10 @@ enum CallMark : std::uint8_t {
 /// is known to last as long as this.
 inline constexpr std::uint8_t kCallCut = kCallOpenEnd | kCallTail;
 constexpr bool call_is_cut(std::uint8_t marks) { return (marks & kCallCut) == kCallCut; }
+/// Both bits: it was left by the jump of a tail call. What that called follows beside it, and is not in its time.
+inline constexpr std::uint8_t kCallLeft = kCallTail | kCallJumped;
+constexpr bool call_is_left(std::uint8_t marks) { return (marks & kCallLeft) == kCallLeft; }
+constexpr bool call_is_jumped(std::uint8_t marks) { return (marks & kCallLeft) == kCallJumped; }
 /// True if the times of both ends are not measured.
 constexpr bool call_is_open(std::uint8_t marks) { return (marks & (kCallOpenBegin | kCallOpenEnd)) != 0; }
 
@@ -215,6 +219,10 @@ struct Note {
 };
 
 inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { return ticks > cost ? ticks - cost : 0; }
+
+struct Calls;
+/// Of a call that was left: the last moment (ticks) at which what it called by its tail call may have come back.
+std::uint64_t latest_end(const Calls& calls, std::uint32_t row);
 
 /// The calls of one thread in order of their begin (a parent before its children), in columns. Whatever events say, and
 /// whoever wrote them, rebuild_calls() promises of these, and what cuts or filters calls keeps up:

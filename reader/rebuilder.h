@@ -77,6 +77,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   void bound_ids();
   void insert_open_begins(std::size_t first_row);
   OpenCount& open_count(std::uint32_t id);
+  std::uint8_t marks_at(walk::Way way) const;
   bool table_has(std::uint32_t id) const { return id < functions_.size() && functions_[id].id != 0; }
 
   // What the walker asks for; a call's serial is its row.
@@ -87,8 +88,9 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   void ended(const Open* stack, std::size_t at, std::uint64_t end, walk::Way way);
   bool room_for_unentered();
   void exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way way);
-  bool tail_owner(std::uint32_t id, std::uint32_t& owner) const {
+  bool tail_owner(std::uint32_t id, std::uint32_t& owner) {
     if (id >= functions_.size() || !functions_[id].tail_exit) return false;
+    tail_marks_ = functions_[id].tail_return ? std::uint8_t{kCallTail} : kCallLeft;
     owner = functions_[id].of;
     return true;
   }
@@ -142,6 +144,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   RebuildLimits limits_;
 
   SwitchCursor cursor_;
+  std::uint8_t tail_marks_ = kCallTail;                   // of the tail call whose exit is at hand
   std::unordered_map<std::uint32_t, walk::Place> moved_;  // where places count that were set in a cut call, by its row
 };
 

@@ -38,6 +38,8 @@ std::string constants() {
   add("kResumed", number(reader::kCallResumed), "Flag of a call: it goes on, on a stack that came back.");
   add("kInherited", number(reader::kCallInherited), "Flag of a call: it was open when its process was forked.");
   add("kSummed", number(view::kSliceSummed), "Flag of a slice: it stands for several calls.");
+  add("kLeft", number(reader::kCallLeft),
+      "Both bits: a tail call's jump left the call; what that called is beside it.");
   add("kCut", number(reader::kCallCut), "Both bits: the call's function was switched off while it ran.");
   return text;
 }

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, TIMEOUT, TortureTest, build, main  # noqa: E402
+from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "off")
 TWO_MS = 2_000_000
@@ -107,6 +107,55 @@ class TailCalls(TortureTest):
                 at = tree.index("  by_tail_call(int)")
                 self.assertEqual(tree[at:at + 5], ["  by_tail_call(int)", "    catches(int)", "      passes_twice(int)",
                                                    "        passes(int)", "          throws(int)"])
+
+    def test_random_signatures(self):
+        """What is passed, and what comes back, is what it is untraced: which calls pass something on the stack is never missed."""
+        lasted = 0
+        makes = [(GCC, "-g"), ("gcc", "-g"), ("gcc", "-g", "-gdwarf-4"), ("g++",), ("g++", "-g")]
+        if has_clang():
+            makes += [(CLANG, "-g"), (CLANG + "++",), ("clang", "-g"), ("clang", "-g", "-gdwarf-4"), ("clang++",), ("clang++", "-g")]
+        for seed, (compiler, *flags) in enumerate(makes):
+            with self.subTest(seed=seed, compiler=compiler, flags=flags):
+                text = subprocess.run([sys.executable, HERE / "tail_calls/signatures.py", str(seed), "50"], check=True,
+                                      capture_output=True, text=True).stdout
+                source = self.directory / f"signatures{seed}.{'cc' if '++' in compiler else 'c'}"
+                source.write_text(text)
+                program = source.with_suffix("")
+                wrapper = str(BIN / compiler) if compiler.startswith("karst") else compiler
+                subprocess.run([wrapper, "-w", "-O2", *flags, source, "-o", program], check=True, timeout=TIMEOUT)
+                alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+                run = self.run_traced(program, options=WHOLE)
+                self.assertEqual((run.out, run.trace.problems), (alone.stdout, []))
+                lasted += run.trace.info["tail_calls"] - run.trace.info["left_calls"]
+        self.assertGreater(lasted, 5 * len(makes))
+
+    def test_code_that_unloads_itself(self):
+        """The call is over when its code has gone."""
+        for compiler in (GCC, "gcc"):
+            with self.subTest(compiler=compiler):
+                plugin = build(f"tail_calls.{compiler}.so", "tail_calls/plugin.c", "-O2", "-g", "-fPIC", "-shared", compiler=compiler)
+                host = build(f"tail_calls.host.{compiler}", "tail_calls/host.c", "-O2", "-g", compiler=compiler)
+                run = self.run_traced(host, plugin, options=(*WHOLE, "--library", "*tail_calls*"))
+                self.assertEqual((run.out, run.trace.problems), ("20 1\n", []))
+                calls = {row["name"]: (row["calls"], row["tail_calls"]) for row in run.trace.report()}
+                self.assertEqual((calls["unloads"], calls["unloads_below"]), ((20, 20), (20, 20)))
+
+    def test_switched_off_meanwhile(self):
+        """A call that waits while tracing is switched off, and comes back then or later, puts nothing into doubt."""
+        program = self.program(GCC, "-O2", "-g")
+        path = self.directory / "trace.karst"
+        process = subprocess.Popen([KARST, "run", *self.SCHED, *WHOLE, "-o", str(path), "--", program], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        pid = None
+        while process.poll() is None:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            pid = next((c for c in children if Path(f"/proc/{c}/exe").resolve() == Path(program).resolve()), pid)
+            if pid:
+                for what in ("off", "on"):
+                    subprocess.run([KARST, what, pid], capture_output=True, timeout=TIMEOUT)
+        out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual((process.returncode, out.splitlines()[0]), (0, "waited 1"), err)
+        self.assertEqual(Trace(path).problems, [])
 
     def test_gdb_sees_the_callers(self):
         if shutil.which("gdb") is None:

@@ -163,8 +163,39 @@ TEST(WaysOut, SecondIdsOfFoldedFunctionsAreInTheFunctionsOrder) {
   const auto& read = trace->processes()[0].functions;
   EXPECT_EQ((std::vector{read[3].of, read[4].of, read[5].of}), (std::vector{1U, 2U, 2U}));
   const auto calls = rebuild_calls(*trace, trace->processes()[0].threads[0]);
-  EXPECT_EQ(rows(calls), (Rows{{2, 10, 10, 0, kCallTail}, {1, 30, 10, 0, kCallTail}}));
+  EXPECT_EQ(rows(calls), (Rows{{2, 10, 10, 0, reader::kCallLeft}, {1, 30, 10, 0, reader::kCallLeft}}));
   EXPECT_EQ(doubts(calls), 0U);
+}
+
+TEST(WaysOut, ATailCallIsLeftOrEndsAsItsCalleeComesBack) {
+  Bytes bytes;
+  auto writer = writing::TraceWriter::to_memory(bytes);
+  std::vector<reader::Function> functions(7);
+  // 1 and 2 have their address in common; each has an id for calls that are left, and one for those that come back.
+  for (std::uint32_t i = 0; i < 7; ++i) {
+    functions[i].id = i + 1;
+    functions[i].tail_exit = i >= 3;
+    functions[i].tail_return = i == 4 || i == 6;
+    functions[i].address = i == 2 ? 0x2000 : 0x1000;
+  }
+  writer.add_functions(0, functions);
+  writer.add_block(0, 0, 0, 0,
+                   std::vector{enter(10, 3), enter(20, 1), enter(30, 2), leave(40, 7), leave(50, 5), enter(60, 2),
+                               leave(70, 6), enter(80, 1), leave(90, 4), leave(100, 3)});
+  ASSERT_TRUE(writer.finish().ok());
+  auto trace = reader::Trace::open_memory(bytes, "t");
+  ASSERT_TRUE(trace.ok());
+  const auto& read = trace->processes()[0].functions;
+  EXPECT_EQ((std::vector{read[4].of, read[5].of, read[6].of, read[7].of}), (std::vector{1U, 1U, 2U, 2U}));
+  const auto calls = rebuild_calls(*trace, trace->processes()[0].threads[0]);
+  EXPECT_EQ(rows(calls), (Rows{{3, 10, 90, 0, kCallComplete},
+                               {1, 20, 30, 1, kCallTail},
+                               {2, 30, 10, 2, kCallTail},
+                               {2, 60, 10, 1, reader::kCallLeft},
+                               {1, 80, 10, 1, reader::kCallLeft}}));
+  EXPECT_EQ(doubts(calls), 0U);
+  EXPECT_EQ(reader::latest_end(calls, 3), 80U);   // the next call
+  EXPECT_EQ(reader::latest_end(calls, 4), 100U);  // its caller's end
 }
 
 TEST(WaysOut, ASecondIdWithoutItsFunctionIsReported) {

@@ -108,6 +108,39 @@ TEST(AsmFilter, JumpToAnotherFunctionIsATailCall) {
   EXPECT_EQ(kind_before("\tjmp\t*retired(%rip)"), '2');
 }
 
+/// What gcc says of a sibling call of `function`, with so many bytes of arguments on the stack.
+std::string rtl(const std::string& function, int bytes) {
+  return "#(call_insn/j:TI 19 9 20 2 (set (reg:SI 0 ax)\n"
+         "#        (call (mem:QI (" +
+         function + ") [0 S1 A8])\n#            (const_int " + std::to_string(bytes) +
+         (bytes == 0 ? " [0]" : " [0x8]") +
+         "))) \"odd (name.c\":4:59 913 {*sibcall_value}\n"
+         "#     (nil)\n#    (expr_list:SI (use (reg:SI 5 di))\n#        (const_int 0 [0])))\n";
+}
+
+TEST(AsmFilter, ATailCallThatPassesNothingOnTheStackSaysSo) {
+  const std::string symbol = "symbol_ref:DI (\"g\") [flags 0x41] <function_decl 0x7f g>";
+  const std::string start = function_start("f") + text(kEntry);
+  const std::string jump = text(kExit) + "\tjmp\tg@PLT\n";
+  const auto has = [&](const std::string& said, const std::string& what) {
+    return filter_assembly(start + said + jump).find(what) != std::string::npos;
+  };
+  const std::string by_registers = record("\t.short\t3, 1b - .Lkarst1 + 32769\n");
+  EXPECT_TRUE(has(rtl(symbol, 0), by_registers));
+  EXPECT_FALSE(has(rtl(symbol, 0), "call_insn"));  // it is no comment for the assembler to read
+  EXPECT_TRUE(has(rtl("reg/f:DI 0 ax [orig:83 s_3(D)->f((]", 0), by_registers));
+  EXPECT_TRUE(has(rtl("mem/f:DI (plus:DI (reg:DI 5 di) (const_int 8 [0x8])) [1 *\"a)\" S8]", 0), by_registers));
+  EXPECT_TRUE(has(rtl(symbol, 8), tail_record()));
+  EXPECT_TRUE(has("", tail_record()));
+  for (const char* name : {"dlsym", "dlopen", "*dlsym", "vfork"})
+    EXPECT_TRUE(has(rtl("symbol_ref:DI (\"" + std::string(name) + "\") [flags 0x41]", 0), tail_record())) << name;
+  // What was said of another instruction.
+  EXPECT_TRUE(has(rtl(symbol, 0) + "#(insn 6 3 8 2 (set (reg:SI 5 di)\n#        (reg:SI 4 si)))\n\tmovl\t%esi, %edi\n",
+                  tail_record()));
+  EXPECT_TRUE(has("#(call_insn:TI 19 (call (mem:QI (" + symbol + "))\n#  (const_int 0 [0])))\n", tail_record()));
+  EXPECT_EQ(filter_assembly("\tnop\n" + rtl(symbol, 0)), "\tnop\n");
+}
+
 TEST(AsmFilter, KindOfExitLooksPastLabelsDirectivesAndComments) {
   EXPECT_EQ(kind_before("\t.cfi_def_cfa_offset 8\n.L3:\n# a comment\n\n\tjmp\tother"), '2');
   EXPECT_EQ(kind_before("\t.cfi_restore 6\n\t.loc 1 2 3\n\tret"), '1');

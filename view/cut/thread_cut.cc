@@ -370,13 +370,14 @@ void ThreadCut::within(Sink& sink) const {
 // Exits of what ran on, the innermost first.
 void ThreadCut::after(Sink& sink) const {
   const CallColumns& calls = part_.thread->calls;
-  std::map<std::uint32_t, std::uint32_t> tail_exit_of;
+  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> tail_exit_of;
   for (const reader::Function& function : process_.functions) {
-    if (function.tail_exit && function.of != 0) tail_exit_of.emplace(function.of, function.id);
+    if (function.tail_exit && function.of != 0)
+      tail_exit_of.emplace(std::pair(function.of, function.tail_return), function.id);
   }
   const std::uint64_t end = part_.rows.range.end;
   const std::vector<std::uint32_t> open = rows_in(calls, {end, end + 1}).outer;
-  const auto jumped = [&](std::uint32_t row) { return (calls.marks[row] & reader::kCallJumped) != 0; };
+  const auto jumped = [&](std::uint32_t row) { return reader::call_is_jumped(calls.marks[row]); };
   const auto left = [&](std::uint32_t row) {
     return (calls.marks[row] & reader::kCallSwitched) != 0 && !reader::call_is_cut(calls.marks[row]);
   };
@@ -415,7 +416,8 @@ void ThreadCut::after(Sink& sink) const {
     }
     std::uint32_t id = calls.function[row];
     if ((marks & reader::kCallTail) != 0) {
-      if (const auto second = tail_exit_of.find(id); second != tail_exit_of.end()) id = second->second;
+      const auto second = tail_exit_of.find({id, !reader::call_is_left(marks)});
+      if (second != tail_exit_of.end()) id = second->second;
     }
     // One that lies in the range is there already.
     if (values_ && values_->returned(row) != nullptr && values_->returned(row)->ticks >= end)

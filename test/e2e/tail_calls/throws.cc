@@ -14,8 +14,14 @@ NOINLINE int throws(int n) {
   if (unknown != 0) throw n;
   return sink;
 }
-NOINLINE int passes(int n) { sink = n; return throws(n + 1); }
-NOINLINE int passes_twice(int n) { sink = n; return passes(n + 1); }
+NOINLINE int passes(int n) {
+  sink = n;
+  return throws(n + 1);
+}
+NOINLINE int passes_twice(int n) {
+  sink = n;
+  return passes(n + 1);
+}
 NOINLINE int catches(int n) {
   try {
     return passes_twice(n) + 1;
@@ -23,23 +29,41 @@ NOINLINE int catches(int n) {
     return caught;
   }
 }
-NOINLINE int by_tail_call(int n) { sink = n; return catches(n); }
+NOINLINE int by_tail_call(int n) {
+  sink = n;
+  return catches(n);
+}
 struct Counts {
-  int &into;
+  int& into;
   ~Counts() { ++into; }
 };
-NOINLINE int cleans_up(int n, int &into) {
+NOINLINE int cleans_up(int n, int& into) {
   Counts counts{into};
   return passes_twice(n) + 1;
 }
-NOINLINE int by_tail_call_too(int n, int &into) { sink = n; return cleans_up(n, into); }
+NOINLINE int by_tail_call_too(int n, int& into) {
+  sink = n;
+  return cleans_up(n, into);
+}
 
-NOINLINE void *leaves(void *with) { sink = 1; pthread_exit(with); }
-void *(*volatile leave)(void *) = leaves;
-NOINLINE void *passes_on(void *with) { sink = 2; return leave(with); }
-NOINLINE int sleeps(int n) { sink = n; return pause(); }
-NOINLINE int sleeps_below(int n) { sink = n; return sleeps(n + 1); }
-void *is_cancelled(void *) {
+NOINLINE void* leaves(void* with) {
+  sink = 1;
+  pthread_exit(with);
+}
+void* (*volatile leave)(void*) = leaves;
+NOINLINE void* passes_on(void* with) {
+  sink = 2;
+  return leave(with);
+}
+NOINLINE int sleeps(int n) {
+  sink = n;
+  return pause();
+}
+NOINLINE int sleeps_below(int n) {
+  sink = n;
+  return sleeps(n + 1);
+}
+void* is_cancelled(void*) {
   int cleaned = 0;
   Counts counts{cleaned};
   sleeps_below(3);
@@ -58,7 +82,7 @@ int main() {
     }
   }
   pthread_t thread;
-  void *result = nullptr;
+  void* result = nullptr;
   pthread_create(&thread, nullptr, passes_on, &sum);
   pthread_join(thread, &result);
   const bool left = result == &sum;

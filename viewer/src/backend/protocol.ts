@@ -37,5 +37,8 @@ export const kInherited = 128;
 /** Flag of a slice: it stands for several calls. */
 export const kSummed = 128;
 
+/** Both bits: a tail call's jump left the call; what that called is beside it. */
+export const kLeft = 24;
+
 /** Both bits: the call's function was switched off while it ran. */
 export const kCut = 18;

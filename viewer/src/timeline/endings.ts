@@ -1,5 +1,5 @@
 // How a call ended, in words.
-import { kCut, kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types/tiles";
+import { kCut, kJumped, kLeft, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types/tiles";
 
 /** Words for how a call's ends are known; empty for an ordinary call. */
 export function endings(flags: number): string[] {
@@ -9,7 +9,9 @@ export function endings(flags: number): string[] {
   if (cut) words.push("switched off while it ran: end not known");
   else if (flags & kOpenEnd) words.push("end not known");
   if (flags & kUnwound) words.push("left by an exception");
-  if (flags & kJumped) words.push("left by longjmp");
-  if (flags & kTailCall && !cut) words.push("left by a tail call");
+  const left = (flags & kLeft) === kLeft;
+  if (left) words.push("left by a tail call: what that called is not in its time");
+  if (flags & kJumped && !left) words.push("left by longjmp");
+  if (flags & kTailCall && !cut && !left) words.push("ended with a tail call");
   return words;
 }

@@ -32,7 +32,7 @@ export function drawEnds(
   if (flags & kUnwound) {
     // An exception: up and out.
     r.polygon([to - 9, middle + 3.5, to - 5.5, middle - 3.5, to - 2, middle + 3.5], ink);
-  } else if (flags & kJumped) {
+  } else if (flags & kJumped && !(flags & kTailCall)) {
     // longjmp: over the edge, twice.
     r.polygon([to - 10, middle - 3.5, to - 6.5, middle, to - 10, middle + 3.5], ink);
     r.polygon([to - 6, middle - 3.5, to - 2.5, middle, to - 6, middle + 3.5], ink);

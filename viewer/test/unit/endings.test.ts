@@ -7,7 +7,8 @@ describe("how a call ended", () => {
     expect(endings(0)).toEqual([]);
     expect(endings(kUnwound)).toEqual(["left by an exception"]);
     expect(endings(kJumped)).toEqual(["left by longjmp"]);
-    expect(endings(kTailCall)).toEqual(["left by a tail call"]);
+    expect(endings(kTailCall)).toEqual(["ended with a tail call"]);
+    expect(endings(kTailCall | kJumped)).toEqual(["left by a tail call: what that called is not in its time"]);
     expect(endings(kOpenEnd)).toEqual(["end not known"]);
   });
   test("a call may have begun before what is kept", () => {
