@@ -43,12 +43,6 @@ Records with_doubts(const Records& records, const std::function<bool(std::uint32
 
 }  // namespace
 
-std::uint64_t StateLog::wakes_from() const {
-  const auto* const at = std::find_if(records.begin(), records.end(),
-                                      [](const StateRecord& r) { return r.kind == format::kStateWakesBegin; });
-  return at != records.end() ? at->ticks : source.begin_ticks;
-}
-
 StateLog excerpt_states(const StateLog& log, std::uint64_t begin, std::uint64_t end) {
   std::unordered_map<std::uint32_t, std::size_t> place;
   for (std::size_t i = 0; i < log.tasks.size(); ++i) place.try_emplace(log.tasks[i].tid, i);

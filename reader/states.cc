@@ -68,15 +68,34 @@ void push(CpuLane& lane, std::uint64_t begin, std::uint32_t task, bool mixed) {
   if (!lane.begin.empty() && lane.begin.back() >= begin) {
     lane.task.back() = task;
     lane.mixed.back() = mixed ? 1 : 0;
+    lane.last.back() = kNoTask;
     return;
   }
   if (!lane.task.empty() && lane.task.back() == task && lane.mixed.back() == (mixed ? 1 : 0)) return;
   lane.begin.push_back(begin);
   lane.task.push_back(task);
   lane.mixed.push_back(mixed ? 1 : 0);
+  lane.last.push_back(kNoTask);
+}
+
+// An other or nobody was on the CPU. Who leaves it may not be who came: switches between such are not always recorded.
+void note_last(CpuLane& lane, std::uint32_t task) {
+  lane.last.back() = task;
+  if (task != kNoTask && task != lane.task.back() && lane.task.back() != kIdleTask) lane.mixed.back() = 1;
 }
 
 }  // namespace
+
+std::uint64_t StateLog::wakes_from() const {
+  const auto* const at = std::find_if(records.begin(), records.end(),
+                                      [](const StateRecord& r) { return r.kind == format::kStateWakesBegin; });
+  return at != records.end() ? at->ticks : source.begin_ticks;
+}
+
+std::uint64_t StateLog::cpus_from() const {
+  constexpr std::uint32_t kAll = format::kStatesCpus | format::kStatesOthers;
+  return (source.flags & kAll) == kAll ? wakes_from() : ~std::uint64_t{0};
+}
 
 States::States(StateLog log) : log_(std::move(log)) {
   const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
@@ -96,6 +115,9 @@ States::States(StateLog log) : log_(std::move(log)) {
     return lane;
   };
   const auto name = [&](std::uint32_t tid) { return tid == 0 ? kIdleTask : task_of(tid); };
+  const auto is_run = [&](std::uint32_t task) { return task < log_.tasks.size() && log_.tasks[task].of_run; };
+  const auto is_other = [&](std::uint32_t task) { return task < log_.tasks.size() && !log_.tasks[task].of_run; };
+  const std::uint64_t all_from = log_.cpus_from();
   StateWalk walk([&](std::uint32_t tid) {
     const std::uint32_t task = task_of(tid);
     return task != kNoTask && log_.tasks[task].of_run;
@@ -123,11 +145,19 @@ States::States(StateLog log) : log_(std::move(log)) {
   };
   walk.on_cpu = [&](std::uint16_t cpu, std::uint64_t begin, std::uint32_t tid) {
     const std::uint32_t task = name(tid);
-    push(lane_of(cpu), begin, task, task < log_.tasks.size() && !log_.tasks[task].of_run);
+    push(lane_of(cpu), begin, task, begin < all_from && is_other(task));
   };
   std::unordered_map<std::uint32_t, std::uint64_t> births;  // by task
   for (const StateRecord& record : log_.records) {
     if (record.kind == format::kStateNewThread) births.try_emplace(task_of(record.tid), record.ticks);
+    if (record.kind == format::kStateLeaveCpu) {
+      const auto lane = lanes.find(record.cpu);
+      const std::uint32_t left = name(record.tid);
+      // What contradicts the run's own threads, the walk finds.
+      if (lane != lanes.end() && !lane->second.task.empty() && lane->second.task.back() != kNoTask &&
+          !is_run(lane->second.task.back()) && !is_run(left))
+        note_last(lane->second, left);
+    }
     walk.take(record);
     if (record.kind != format::kStateFaults) continue;
     const auto of = thread_of_.find(record.tid);
@@ -155,6 +185,12 @@ const ThreadStates* States::of(std::uint32_t pid, std::uint32_t tid) const {
   if (at == thread_of_.end()) return nullptr;
   const std::uint32_t known = log_.tasks[threads_[at->second].task].pid;
   return known == 0 || known == pid ? &threads_[at->second] : nullptr;
+}
+
+const CpuLane* States::cpu(std::uint16_t number) const {
+  const auto at = std::lower_bound(cpus_.begin(), cpus_.end(), number,
+                                   [](const CpuLane& lane, std::uint16_t of) { return lane.cpu < of; });
+  return at != cpus_.end() && at->cpu == number ? &*at : nullptr;
 }
 
 std::uint32_t States::task_of(std::uint32_t tid) const {

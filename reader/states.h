@@ -52,6 +52,8 @@ struct StateLog {
 
   /// From when on wakers and threads of others are recorded (ticks), if the source's flags say that they are.
   std::uint64_t wakes_from() const;
+  /// From when on all that ran on CPUs is recorded (ticks); ~0: never.
+  std::uint64_t cpus_from() const;
 };
 
 enum class ThreadState : std::uint8_t {
@@ -144,7 +146,10 @@ struct CpuLane {
   Column<std::uint64_t> begin;
   Column<std::uint32_t> task;  ///< or kIdleTask, kNoTask (not known: other processes, or nobody)
   /// 1: `task` began it, but as it is no thread of the run it may have made room for others, who are not recorded.
+  /// Where all that ran was recorded (format::kStatesCpus with kStatesOthers), only where a record of it is missing.
   Column<std::uint8_t> mixed;
+  /// Of others and of idle time: who left the CPU at its end, by the next record; kNoTask: not known.
+  Column<std::uint32_t> last;
 };
 
 /// Records of a CPU are missing: what is affected is kUnknown in the states already.
@@ -182,7 +187,10 @@ class States {
   const ThreadStates* of(std::uint32_t pid, std::uint32_t tid) const;
   /// Of all threads of the run, by task.
   const std::vector<ThreadStates>& threads() const { return threads_; }
+  /// By number of the CPU.
   const std::vector<CpuLane>& cpus() const { return cpus_; }
+  /// Of one CPU; null: nothing is known of it. O(log n).
+  const CpuLane* cpu(std::uint16_t number) const;
   const std::vector<StateGap>& gaps() const { return gaps_; }
   /// What the records leave open, for whatever reason.
   const StateDoubts& doubts() const { return doubts_; }

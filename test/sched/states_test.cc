@@ -114,6 +114,28 @@ TEST(States, CpusSayWhoRan) {
   EXPECT_EQ(lane.mixed, (reader::Column<std::uint8_t>{0, 1, 0, 0})) << "11 made room for 12, which nobody recorded";
 }
 
+TEST(States, CpusSayWhoWasTheLastOfOthers) {
+  const States states(make_log({leave_cpu(10, 0, 0, 1), leave_cpu(20, 0, 1, 11), leave_cpu(30, 0, 12, 2),
+                                leave_cpu(40, 0, 2, 0), leave_cpu(50, 0, 13, 1), leave_cpu(60, 0, 1, 11)}));
+  EXPECT_EQ(states.cpus().at(0).last,
+            (reader::Column<std::uint32_t>{reader::kNoTask, states.task_of(12), reader::kNoTask, states.task_of(13),
+                                           reader::kNoTask, reader::kNoTask}));
+  EXPECT_EQ(states.cpu(0), &states.cpus()[0]);
+  EXPECT_EQ(states.cpu(1), nullptr);
+}
+
+TEST(States, WhereAllIsRecordedOthersAreKnown) {
+  reader::StateLog log = make_log({leave_cpu(10, 0, 0, 1), leave_cpu(20, 0, 1, 11), leave_cpu(30, 0, 11, 12),
+                                   leave_cpu(40, 0, 12, 13), leave_cpu(50, 0, 14, 2)});
+  log.source.flags = format::kStatesOthers | format::kStatesCpus;
+  EXPECT_EQ(States(log).cpus().at(0).mixed, (reader::Column<std::uint8_t>{0, 0, 0, 1, 0})) << "13 to 14 is missing";
+  log.source.flags = format::kStatesCpus;
+  EXPECT_EQ(States(log).cpus().at(0).mixed, (reader::Column<std::uint8_t>{0, 1, 1, 1, 0}));
+  log.source.flags = format::kStatesOthers | format::kStatesCpus;
+  log.records.push_back({25, 0, 0, 0, 0, format::kStateWakesBegin, 0});
+  EXPECT_EQ(States(log).cpus().at(0).mixed, (reader::Column<std::uint8_t>{0, 1, 0, 1, 0})) << "from 25 on";
+}
+
 TEST(States, AThreadThatEndsIsGoneFromItsCpu) {
   const States states(make_log({leave_cpu(10, 0, 0, 1), {20, 1, 0, 0, 0, format::kStateExit, 0}}));
   EXPECT_EQ(describe(states, 1), "unknown 0-10 running@0 10-20 gone 20-1000");
