@@ -39,7 +39,11 @@ const char* kind_name(CauseKind kind) {
 }  // namespace
 
 ExplainedCall::ExplainedCall(About about, const Explainer& explainer, Explanation of)
-    : about_(std::move(about)), explainer_(explainer), of_(std::move(of)), chains_(of_.causes.size()) {}
+    : about_(std::move(about)),
+      explainer_(explainer),
+      of_(std::move(of)),
+      kept_off_(about_.trace, about_.calls_of),
+      chains_(of_.causes.size()) {}
 
 const reader::Process& ExplainedCall::process(const reader::Thread& thread) const {
   return about_.trace.processes()[thread.process];
@@ -65,13 +69,13 @@ std::string ExplainedCall::function_name(const reader::Thread& thread, std::uint
   return printable(plain_name(about_.trace.function(process(thread), id).name));
 }
 
-std::string ExplainedCall::words(const Wait& wait) const {
-  return printable(describe(
-      wait, about_.trace.states(),
-      [this](const reader::Thread& of, std::uint32_t id) {
-        return plain_name(about_.trace.function(process(of), id).name);
-      },
-      [this](std::uint64_t ticks) { return duration_text(ns(ticks)); }));
+std::string ExplainedCall::words(const Wait& wait, const KeptOff& kept) const {
+  const auto name = [this](const reader::Thread& of, std::uint32_t id) {
+    return plain_name(about_.trace.function(process(of), id).name);
+  };
+  const auto time_of = [this](std::uint64_t ticks) { return duration_text(ns(ticks)); };
+  const reader::States& states = about_.trace.states();
+  return printable(describe(wait, states, name, time_of, kept_off_words(kept, states, name, time_of)));
 }
 
 const std::vector<ChainLink>& ExplainedCall::chain(std::size_t cause) {
@@ -211,7 +215,12 @@ void ExplainedCall::write(Json& json, const std::function<void(Json&, const Caus
     if (cause.faults != 0 || cause.usual_faults != 0)
       json.field("page_faults", cause.faults).field("usual_page_faults", cause.usual_faults);
     if (cause.wait) {
-      json.field("wait", words(*cause.wait)).field("wait_ns", ns(cause.wait->length()));
+      const KeptOff& kept = kept_off_.of(*cause.wait);
+      json.field("wait", words(*cause.wait, kept)).field("wait_ns", ns(cause.wait->length()));
+      write_kept_off(
+          json, kept, about_.trace.states(),
+          [this](const reader::Thread& of, std::uint32_t id) { return about_.trace.function(process(of), id).name; },
+          [this](std::uint64_t ticks) { return ns(ticks); });
       json.key("chain").open('[');
       for (const ChainLink& link : chain(i)) {
         json.open('{').field("tid", link.thread->tid).field("thread", link.thread->name);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/explain.h"
+#include "analysis/kept_off.h"
 #include "analysis/outliers.h"
 #include "analysis/waits.h"
 #include "base/json.h"
@@ -24,7 +25,7 @@ class ExplainedCall {
     std::uint32_t function = 0;    ///< id in its process
     std::uint64_t start = 0;       ///< ticks that times count from
     const Waits* waits = nullptr;  ///< null: the trace has no thread states
-    CallsOf calls_of;              ///< of those who were waited for
+    CallsOf calls_of;              ///< of those who were waited for, or had the CPU
   };
   /// `explainer` made `of`.
   ExplainedCall(About about, const Explainer& explainer, Explanation of);
@@ -59,13 +60,15 @@ class ExplainedCall {
   std::int64_t signed_ns(double ticks) const;
   std::uint64_t since_start() const;
   std::string function_name(const reader::Thread& thread, std::uint32_t id) const;
-  std::string words(const Wait& wait) const;
+  std::string words(const Wait& wait) const { return words(wait, kept_off_.of(wait)); }
+  std::string words(const Wait& wait, const KeptOff& kept) const;
   void write_values(Json& json, const std::vector<ValueHint>& values) const;
   std::string who(const ChainLink& link, bool innermost) const;
 
   const About about_;
   const Explainer& explainer_;
   const Explanation of_;
+  const KeptOffFinder kept_off_;
   std::vector<std::optional<std::vector<ChainLink>>> chains_;  // by cause
 };
 

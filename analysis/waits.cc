@@ -38,6 +38,33 @@ const reader::Thread* StateThreads::thread_of(std::uint32_t task, std::uint64_t 
   return found;
 }
 
+namespace {
+
+/// A blocking and the wait for a CPU that follows it are one wait.
+bool is_followed(const ThreadStates& states, std::size_t i) {
+  return states.state[i] == ThreadState::kBlocked && i + 1 < states.size() &&
+         states.state[i + 1] == ThreadState::kWoken;
+}
+
+}  // namespace
+
+Wait wait_at(const ThreadStates& states, std::size_t i) {
+  Wait wait;
+  wait.begin = states.begin[i];
+  wait.end = states.end_of(i);
+  wait.state = states.state[i];
+  wait.letter = states.letter[i];
+  wait.syscall = states.syscall[i];
+  wait.by = states.by[i];
+  wait.cpu = states.cpu[i];
+  if (is_followed(states, i)) {
+    ++i;
+    wait.runnable = states.end_of(i) - states.begin[i];
+  }
+  if (i + 1 < states.size() && states.state[i + 1] == ThreadState::kRunning) wait.next_cpu = states.cpu[i + 1];
+  return wait;
+}
+
 std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& states, std::uint64_t min_ticks) {
   std::vector<Wait> waits;
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -46,18 +73,8 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
     const bool doubtful = state == ThreadState::kUnknown && i != 0 && i + 1 < states.size();
     if (!doubtful && state != ThreadState::kBlocked && state != ThreadState::kPreempted && state != ThreadState::kWoken)
       continue;
-    Wait wait;
-    wait.begin = states.begin[i];
-    wait.end = states.end_of(i);
-    wait.state = state;
-    wait.letter = states.letter[i];
-    wait.syscall = states.syscall[i];
-    wait.by = states.by[i];
-    wait.cpu = states.cpu[i];
-    if (state == ThreadState::kBlocked && i + 1 < states.size() && states.state[i + 1] == ThreadState::kWoken) {
-      ++i;
-      wait.runnable = states.end_of(i) - states.begin[i];
-    }
+    Wait wait = wait_at(states, i);
+    if (is_followed(states, i)) ++i;
     if (wait.length() < min_ticks) continue;
     wait.begun_before = i == 0 && wait.begin <= threads.recorded_from();
     wait.not_over = i + 1 == states.size() && states.end_of(i) >= threads.recorded_to();

@@ -27,6 +27,9 @@ struct CallOf {
   std::uint32_t function = 0;  ///< id in the thread's process
 };
 
+/// Of Wait::next_cpu: not known.
+inline constexpr std::uint16_t kNoCpu = 0xffff;
+
 struct Wait {
   std::uint64_t begin = 0;     ///< ticks
   std::uint64_t end = 0;       ///< of the state; the wait for a CPU follows it
@@ -35,8 +38,9 @@ struct Wait {
       reader::ThreadState::kBlocked;  ///< kBlocked, kPreempted, kWoken (its begin is not known), kUnknown (may be none)
   char letter = 0;                    ///< as ThreadStates::letter
   std::uint32_t syscall = 0;          ///< as ThreadStates::syscall
-  std::uint32_t by = reader::kNoTask;  ///< as ThreadStates::by
-  std::uint16_t cpu = 0;
+  std::uint32_t by = reader::kNoTask;           ///< as ThreadStates::by
+  std::uint16_t cpu = 0;                        ///< where it ran last
+  std::uint16_t next_cpu = kNoCpu;              ///< where it ran next
   const reader::SampledFunction* in = nullptr;  ///< blocked: as WaitStacks::code_of
   bool begun_before = false;                    ///< cut: it had begun when the recording of states did
   bool not_over = false;                        ///< cut: it went on when that ended
@@ -45,6 +49,10 @@ struct Wait {
 
   std::uint64_t length() const { return end - begin + runnable; }
 };
+
+/// State `i` of a thread as a wait, together with the wait for a CPU that follows a blocking (state i + 1 then). Whose
+/// code waited, and who the waker was, is not filled in.
+Wait wait_at(const reader::ThreadStates& states, std::size_t i);
 
 /// Gives a thread's calls, all of them; valid until the next one is asked for.
 using CallsOf = std::function<query::CallColumns(const reader::Thread&)>;
@@ -89,9 +97,11 @@ class Waits {
 };
 
 /// Words for a wait: "blocked in futex, woken by 4711 worker in Queue::push(int); the last 1.2 ms waiting for a CPU".
-/// `name` gives a function's name, fit to be shown; `time` words for ticks.
+/// `name` gives a function's name, fit to be shown; `time` words for ticks. `kept_off`: who had the CPU meanwhile, in
+/// the words of kept_off_words() (analysis/kept_off.h); empty: not known, or not looked for.
 template <typename Name, typename Time>
-std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time);
+std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time,
+                     const std::string& kept_off = {});
 
 /// "4711 worker", "an interrupt", "the idle thread"; empty when nobody is known.
 std::string task_words(const reader::States& states, std::uint32_t task);
@@ -101,10 +111,12 @@ std::string cut_words(const Wait& wait);
 std::string blocked_words(std::uint32_t syscall, char letter);
 
 template <typename Name, typename Time>
-std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time) {
+std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time,
+                     const std::string& kept_off) {
   if (wait.state == reader::ThreadState::kUnknown) return "not known: the system's records are missing here";
   const std::string who = task_words(states, wait.by);
   if (wait.state == reader::ThreadState::kPreempted) {
+    if (!kept_off.empty()) return "runnable, " + kept_off + cut_words(wait);
     std::string text = "runnable, kept off CPU " + std::to_string(wait.cpu);
     return (who.empty() ? text : text + " by " + who) + cut_words(wait);
   }
@@ -116,7 +128,9 @@ std::string describe(const Wait& wait, const reader::States& states, Name&& name
   }
   if (!who.empty()) text += ", woken by " + who;
   if (wait.waker.row != reader::kNoParent) text += " in " + name(*wait.waker.thread, wait.waker.function);
-  if (wait.runnable != 0) text += "; the last " + time(wait.runnable) + " waiting for a CPU";
+  if (wait.runnable != 0)
+    text += "; the last " + time(wait.runnable) + (kept_off.empty() ? " waiting for a CPU" : " " + kept_off);
+  if (wait.state == reader::ThreadState::kWoken && !kept_off.empty()) text += "; " + kept_off;
   return text + cut_words(wait);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/kept_off.h"
 #include "analysis/outliers.h"
 #include "analysis/path_text.h"
 #include "analysis/values.h"
@@ -70,7 +71,8 @@ class SlowPrinter {
         finder_(finder),
         screen_(screen),
         width_(screen.width()),
-        calls_(calls) {
+        calls_(calls),
+        kept_off_(trace_, [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); }) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
     const query::TickRange asked = input.filter.range.value_or(query::TickRange{});
     length_ = asked.clip(analysis::first_ticks(trace()), analysis::last_ticks(trace()));
@@ -177,12 +179,13 @@ class SlowPrinter {
     return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
   }
 
-  std::string words(const analysis::Wait& wait) const {
-    return printable(analysis::describe(
-        wait, trace().states(),
-        [this](const reader::Thread& of, std::uint32_t id) { return plain_name(full_name(of, id)); },
-        [this](std::uint64_t ticks) { return time(ticks); }));
+  std::string words(const analysis::Wait& wait, const analysis::KeptOff& kept) const {
+    const auto name_of = [this](const reader::Thread& of, std::uint32_t id) { return plain_name(full_name(of, id)); };
+    const auto time_of = [this](std::uint64_t ticks) { return time(ticks); };
+    return printable(analysis::describe(wait, trace().states(), name_of, time_of,
+                                        analysis::kept_off_words(kept, trace().states(), name_of, time_of)));
   }
+  std::string words(const analysis::Wait& wait) const { return words(wait, kept_off_.of(wait)); }
 
   // A path of names; on a terminal the first ones give way to the last.
   std::string path_text(const reader::Thread& thread, const std::vector<std::uint32_t>& functions, std::size_t used) {
@@ -311,7 +314,12 @@ class SlowPrinter {
 
   void write_wait(const analysis::Wait& wait) {
     json_.key("wait").open('{').field("begin_ns", since_start(wait.begin)).field("duration_ns", ns(wait.length()));
-    json_.field("words", words(wait)).close('}');
+    const analysis::KeptOff& kept = kept_off_.of(wait);
+    json_.field("words", words(wait, kept));
+    analysis::write_kept_off(
+        json_, kept, trace().states(), [this](const reader::Thread& of, std::uint32_t id) { return full_name(of, id); },
+        [this](std::uint64_t ticks) { return ns(ticks); });
+    json_.close('}');
   }
 
   void write_call(const analysis::Outlier& outlier) {
@@ -364,6 +372,7 @@ class SlowPrinter {
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
   CallsCache& calls_;
+  const analysis::KeptOffFinder kept_off_;
   std::uint64_t length_ = 0;  // ticks of what was asked about
   std::optional<analysis::CallValues> values_;
   const reader::Thread* values_thread_ = nullptr;

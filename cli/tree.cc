@@ -8,9 +8,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analysis/kept_off.h"
 #include "analysis/notes.h"
 #include "analysis/values.h"
 #include "analysis/waits.h"
@@ -86,12 +88,13 @@ long wait (--min-wait) below the call that waited; --no-states leaves them out:
 
     20.12 ms    Queue::pop(Item&)
     19.90 ms      [blocked in futex, woken by 4711 main in Queue::push(Item); the last 12.00 us waiting for a CPU]
-     4.00 ms      [runnable, kept off CPU 3 by 812 stress]
+     4.00 ms      [runnable, kept off CPU 3: 3.81 ms by 4713 cleaner in Cache::sweep(), 190.0 us by 4711 main]
 
-Who woke a thread and who took its CPU is known if ftrace recorded it, and the
-system call with --syscalls; 'karst info' says what there is. A wait that had
-begun before the recording, or was not over at its end, says so: its time is
-what was recorded of it.
+Who had the CPU meanwhile stands there with its share, the longest first; of
+other programs' threads all shares are known with --cpus. Who woke a thread is
+known if ftrace recorded it, and the system call with --syscalls; 'karst info'
+says what there is. A wait that had begun before the recording, or was not over
+at its end, says so: its time is what was recorded of it.
 
 Where the program said something of itself (karst.h), a line has it in its
 place; --no-notes leaves these out:
@@ -130,7 +133,7 @@ class TreePrinter {
         folded_(PrintFolded{this}),
         records_(PrintRecord{this}) {
     const bool states = !options.no_states && (options.states || !options.plain) && !input.trace.states().empty();
-    if (states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
+    if (states) find_waits(min_wait_ticks);
   }
   TreePrinter(const TreePrinter&) = delete;
   TreePrinter& operator=(const TreePrinter&) = delete;
@@ -305,6 +308,23 @@ class TreePrinter {
     return most / kMuch < calls.time(row) || most_ns < kLeast ? std::string() : "  up to " + duration_text(most_ns);
   }
 
+  // Who had the CPUs meanwhile is found for all waits at once, as calls have to be rebuilt for it.
+  void find_waits(std::uint64_t min_ticks) {
+    const reader::Trace& trace = input_.trace;
+    waits_ = std::make_unique<analysis::Waits>(trace, min_ticks);
+    std::vector<const analysis::Wait*> all;
+    for (const reader::Thread* thread : input_.threads)
+      for (const analysis::Wait& wait : waits_->of(*thread)) all.push_back(&wait);
+    reader::Calls calls;
+    const analysis::KeptOffFinder finder(trace, [&](const reader::Thread& of) {
+      calls = reader::rebuild_calls(trace, of, std::move(calls));
+      return query::CallColumns(calls);
+    });
+    std::vector<analysis::KeptOff> found = finder.of(all);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!found[i].empty()) kept_off_.emplace(all[i], std::move(found[i]));
+  }
+
   // Those of the innermost open call that began before `ticks`.
   void print_waits(WaitCursor& waits, std::uint64_t ticks) {
     std::uint32_t level = 0;
@@ -313,13 +333,16 @@ class TreePrinter {
       records_.flush();
       folded_.before_remark();
       if (!options_.plain) lines_.time(wait->length());
+      const auto name_of = [&](const reader::Thread& of, std::uint32_t id) {
+        const std::string& full = input_.trace.function(process(of), id).name;
+        return width_ == 0 ? full : plain_name(full);
+      };
+      const auto time_of = [&](std::uint64_t of) { return duration_text(input_.trace.clock().to_ns(of)); };
+      const reader::States& states = input_.trace.states();
+      const auto kept = kept_off_.find(wait);
       const std::string words = analysis::describe(
-          *wait, input_.trace.states(),
-          [&](const reader::Thread& of, std::uint32_t id) {
-            const std::string& full = input_.trace.function(process(of), id).name;
-            return width_ == 0 ? full : plain_name(full);
-          },
-          [&](std::uint64_t of) { return duration_text(input_.trace.clock().to_ns(of)); });
+          *wait, states, name_of, time_of,
+          kept == kept_off_.end() ? std::string() : analysis::kept_off_words(kept->second, states, name_of, time_of));
       lines_.remark("[" + printable(words) + "]", level, Style::kWarning);
     }
   }
@@ -396,6 +419,7 @@ class TreePrinter {
   inline static const std::vector<analysis::Wait> kNoWaits;
   inline static const std::vector<reader::Note> kNoNotes;
   std::unique_ptr<analysis::Waits> waits_;
+  std::unordered_map<const analysis::Wait*, analysis::KeptOff> kept_off_;
 };
 
 int tree(const Options& options) {

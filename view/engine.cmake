@@ -35,7 +35,7 @@ set(engine_sources
   analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
-  analysis/wait_stacks analysis/waits
+  analysis/kept_off analysis/wait_stacks analysis/waits
   base/json base/plain_name base/text base/utf8
   query/flame query/selection query/table
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers

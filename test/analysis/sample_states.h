@@ -41,6 +41,11 @@ class SampleStates {
     add(from, format::kStateLostBegin, cpu, 0, 0, 0);
     return add(to, format::kStateLostEnd, cpu, 0, 0, 7);
   }
+  /// All that ran on CPUs is recorded.
+  SampleStates& all_cpus() {
+    log_.source.flags |= format::kStatesCpus;
+    return *this;
+  }
   const reader::StateLog& log() const { return log_; }
 
  private:

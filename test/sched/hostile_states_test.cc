@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/kept_off.h"
 #include "export/export.h"
 #include "reader/chunks.h"
 #include "test/reader/small_trace.h"
@@ -53,10 +54,33 @@ void check_promises(const States& states) {
   for (const reader::CpuLane& lane : states.cpus()) {
     ASSERT_EQ(lane.task.size(), lane.begin.size());
     ASSERT_EQ(lane.mixed.size(), lane.begin.size());
+    ASSERT_EQ(lane.last.size(), lane.begin.size());
+    for (const std::uint32_t task : lane.last) EXPECT_TRUE(is_a_task(states, task));
     EXPECT_TRUE(std::is_sorted(lane.begin.begin(), lane.begin.end()));
     for (const std::uint32_t task : lane.task) EXPECT_TRUE(is_a_task(states, task));
   }
   for (const reader::StateGap& gap : states.gaps()) EXPECT_LE(gap.begin, gap.end);
+}
+
+/// Who kept a thread off its CPU: every tick of it once.
+void check_waits(const reader::Trace& trace) {
+  const analysis::Waits waits(trace, 0);
+  reader::Calls calls;
+  const analysis::KeptOffFinder finder(trace, [&](const reader::Thread& thread) {
+    calls = reader::rebuild_calls(trace, thread);
+    return query::CallColumns(calls);
+  });
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Thread& thread : process.threads) {
+      for (const analysis::Wait& wait : waits.of(thread)) {
+        const analysis::KeptOff& kept = finder.of(wait);
+        std::uint64_t sum = kept.unknown + kept.more_ticks;
+        for (const analysis::CpuShare& share : kept.shares) sum += share.ticks;
+        if (wait.state == reader::ThreadState::kUnknown) continue;
+        EXPECT_EQ(sum, wait.state == reader::ThreadState::kBlocked ? wait.runnable : wait.length());
+      }
+    }
+  }
 }
 
 /// All that looks at states, less the program.
@@ -72,6 +96,7 @@ void use(const Bytes& bytes, std::mt19937& random) {
   const reader::StateLog cut = excerpt_states(log, begin, end);
   EXPECT_LE(cut.tasks.size(), log.tasks.size());
   check_promises(States(cut));
+  check_waits(*trace);
   exporting::Options options;
   for (const reader::Process& process : trace->processes())
     for (const reader::Thread& thread : process.threads) options.threads.push_back(&thread);

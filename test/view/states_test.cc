@@ -80,6 +80,7 @@ TEST(ViewStates, CallSaysItsTimesAndItsLongestWaits) {
   const auto& thread = made.index->threads()[0];
   std::uint64_t waits = 0;
   std::uint64_t wakers = 0;
+  std::uint64_t kept_off = 0;
   for (std::uint32_t row = 0; row < thread.calls.size(); row += 37) {
     const std::string text = api.answer("call", {{"thread", "0"}, {"index", std::to_string(row)}}).body;
     const simdjson::dom::element call = parser.parse(text);
@@ -95,6 +96,14 @@ TEST(ViewStates, CallSaysItsTimesAndItsLongestWaits) {
       EXPECT_LE(double(wait["duration"]), last);
       last = double(wait["duration"]);
       EXPECT_FALSE(std::string_view(wait["words"]).empty());
+      simdjson::dom::array shares;
+      if (wait["kept_off_by"].get(shares) == simdjson::SUCCESS) {
+        ++kept_off;
+        double sum = double(wait["kept_off_not_known"]);
+        for (const simdjson::dom::element share : shares) sum += double(share["duration"]);
+        const bool blocked = std::string_view(wait["state"]) == "blocked";
+        EXPECT_NEAR(sum, double(wait[blocked ? "runnable" : "duration"]), 1);
+      }
       // The same, asked for alone.
       const std::string alone =
           api.answer("state", {{"thread", "0"}, {"index", std::to_string(std::uint64_t(wait["index"]))}}).body;
@@ -114,6 +123,7 @@ TEST(ViewStates, CallSaysItsTimesAndItsLongestWaits) {
   }
   EXPECT_GT(waits, 0U);
   EXPECT_GT(wakers, 0U);
+  EXPECT_GT(kept_off, 0U);
   EXPECT_EQ(api.answer("state", {{"thread", "0"}, {"index", "99999999"}}).status, 404);
   EXPECT_EQ(api.answer("state", {{"thread", "9"}, {"index", "0"}}).status, 404);
 }

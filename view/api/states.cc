@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <vector>
 
+#include "analysis/kept_off.h"
 #include "base/text.h"
 #include "view/api/answers.h"
 #include "view/tiles/protocol.h"
@@ -39,20 +41,40 @@ const char* state_word(ThreadState state) {
 }
 
 // State `i` as a wait; with the wait for a CPU that follows it.
-analysis::Wait wait_at(const TraceIndex& index, const reader::ThreadStates& states, std::size_t i) {
-  analysis::Wait wait;
-  wait.begin = states.begin[i];
-  wait.end = states.end_of(i);
-  wait.state = states.state[i];
-  wait.letter = states.letter[i];
-  wait.syscall = states.syscall[i];
-  wait.by = states.by[i];
-  wait.cpu = states.cpu[i];
+analysis::Wait wait_of(const TraceIndex& index, const reader::ThreadStates& states, std::size_t i) {
+  analysis::Wait wait = analysis::wait_at(states, i);
   if (wait.state == ThreadState::kBlocked && index.wait_stacks() != nullptr)
     wait.in = index.wait_stacks()->code_of(states.task, wait.begin);
-  if (wait.state == ThreadState::kBlocked && i + 1 < states.size() && states.state[i + 1] == ThreadState::kWoken)
-    wait.runnable = states.end_of(i + 1) - states.begin[i + 1];
   return wait;
+}
+
+analysis::KeptOff kept_off(const TraceIndex& index, const analysis::Wait& wait) {
+  std::unordered_map<const reader::Thread*, const ThreadIndex*> found;
+  const analysis::KeptOffFinder finder(
+      index.trace(),
+      [&](std::uint32_t task, std::uint64_t) -> const reader::Thread* {
+        const std::int64_t number = index.thread_of_task(task);
+        if (number < 0) return nullptr;
+        const ThreadIndex& thread = index.threads()[static_cast<std::size_t>(number)];
+        return found.try_emplace(thread.thread, &thread).first->first;
+      },
+      [&](const reader::Thread& thread) { return found.at(&thread)->calls; });
+  return finder.of(wait);
+}
+
+void write_kept_off(Json& json, const TraceIndex& index, const analysis::KeptOff& kept) {
+  const reader::States& states = index.trace().states();
+  if (kept.empty() && kept.unknown == 0) return;
+  json.key("kept_off_by").open('[');
+  for (const analysis::CpuShare& share : kept.shares) {
+    json.open('{').field("name", analysis::share_words(share, states)).field("duration", ns(index, share.ticks));
+    const std::int64_t number = share.others ? -1 : index.thread_of_task(share.task);
+    if (number >= 0) json.field("thread", number);
+    if (number >= 0 && share.in.row != reader::kNoParent)
+      json.field("function", index.function_of(index.threads()[static_cast<std::size_t>(number)], share.in.row));
+    json.close('}');
+  }
+  json.close(']').field("kept_off_not_known", ns(index, kept.unknown));
 }
 
 bool is_wait(ThreadState state) {
@@ -79,14 +101,15 @@ void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
       json.field("by_depth", waker.calls.depth[row]);
     }
   }
-  json.field("words", analysis::describe(
-                          wait, states,
-                          [&](const reader::Thread& of, std::uint32_t id) {
-                            return index.trace().function(index.trace().processes()[of.process], id).name;
-                          },
-                          [&](std::uint64_t ticks) {
-                            return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks))));
-                          }));
+  const analysis::KeptOff kept = kept_off(index, wait);
+  const auto name = [&](const reader::Thread& of, std::uint32_t id) {
+    return index.trace().function(index.trace().processes()[of.process], id).name;
+  };
+  const auto time = [&](std::uint64_t ticks) {
+    return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks))));
+  };
+  json.field("words", analysis::describe(wait, states, name, time, analysis::kept_off_words(kept, states, name, time)));
+  write_kept_off(json, index, kept);
 }
 
 void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
@@ -132,7 +155,7 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
   json.key("waits").open('[');
   for (const std::size_t i : waits) {
     json.open('{').field("index", i);
-    write_wait(json, index, wait_at(index, *states, i));
+    write_wait(json, index, wait_of(index, *states, i));
     json.close('}');
   }
   json.close(']');
@@ -142,7 +165,7 @@ void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread,
   const reader::ThreadStates& states = *thread.states;
   json.open('{').field("index", state);
   if (is_wait(states.state[state])) {
-    write_wait(json, index, wait_at(index, states, state));
+    write_wait(json, index, wait_of(index, states, state));
   } else {
     json.field("begin", index.since_origin(states.begin[state]));
     json.field("duration", ns(index, states.end_of(state) - states.begin[state]));

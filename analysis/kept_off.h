@@ -1,0 +1,136 @@
+// Who had the CPU that a thread waited for: shares of the wait, the longest first.
+//
+// share   the time that one thread, or the idle one, had the CPU meanwhile
+// others  threads of other programs. Unless all that ran is recorded (karst run --cpus), it is known of a stretch of
+//         theirs who came first and who left last, not who ran between
+//
+// A thread that can run waits for one CPU at a time. A woken one waits for the CPU that it runs on next. A preempted
+// one waits for the CPU that it left. When the kernel moves it to another is not recorded, but no CPU idles while a
+// thread waits for it: from where that CPU idles, the thread waits for the one that it ran on next.
+//
+// A share of a thread of the trace names the innermost call that it was in for most of its longest stretch, by samples.
+// What a wait costs to look at is bounded, whatever the trace says: kMostStretches, kMostShares.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/waits.h"
+#include "base/json.h"
+#include "reader/states.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+struct CpuShare {
+  std::uint32_t task = reader::kNoTask;  ///< in States::tasks, or kIdleTask
+  std::uint32_t last = reader::kNoTask;  ///< of others: who left last; kNoTask: not known
+  bool others = false;                   ///< `task` came first; others may have followed it
+  std::uint64_t ticks = 0;
+  /// The call that it was in; `thread` alone when it is of the trace, but was in no call.
+  CallOf in;
+};
+
+/// The shares and `more_ticks` and `unknown` add up to the wait for a CPU.
+struct KeptOff {
+  std::vector<CpuShare> shares;     ///< the longest first
+  std::uint64_t more = 0;           ///< shares beyond kMostShares
+  std::uint64_t more_ticks = 0;     ///< of these together
+  std::uint64_t unknown = 0;        ///< ticks of which it is not known who had the CPU
+  std::uint16_t cpu = kNoCpu;       ///< the one that it waited for
+  std::uint16_t moved_to = kNoCpu;  ///< the one that it waited for then; kNoCpu: none
+
+  bool empty() const { return shares.empty(); }
+};
+
+inline constexpr std::size_t kMostShares = 16;         // that are told of one wait
+inline constexpr std::size_t kMostStretches = 16'384;  // of a CPU's lane that are looked at for one wait
+
+/// Gives the thread of the trace that a task was at that time; null: none.
+using ThreadOf = std::function<const reader::Thread*(std::uint32_t task, std::uint64_t ticks)>;
+
+/// Keeps a reference to the trace. Use from one thread.
+class KeptOffFinder {
+ public:
+  /// `calls_of` is asked once for each thread that had a CPU in one question.
+  KeptOffFinder(const reader::Trace& trace, CallsOf calls_of);
+  /// The same where threads are known by task already.
+  KeptOffFinder(const reader::Trace& trace, ThreadOf thread_of, CallsOf calls_of);
+  /// Remembered: one wait is told in several places, and calls may have to be rebuilt.
+  const KeptOff& of(const Wait& wait) const;
+  /// The same of many waits, in their order. Looks at each thread's calls once.
+  std::vector<KeptOff> of(std::span<const Wait* const> waits) const;
+
+ private:
+  const reader::Trace& trace_;
+  const ThreadOf thread_of_;
+  const CallsOf calls_of_;
+  mutable std::map<std::array<std::uint64_t, 6>, KeptOff> known_;  // by what an answer depends on
+};
+
+/// "kept off CPU 0: 18.9 ms by 12 housekeeping in sweep, 1.0 ms by 14 capture, 0.3 ms not known"; empty: nothing is
+/// known, or the CPU idled. `name` and `time` are as describe()'s.
+template <typename Name, typename Time>
+std::string kept_off_words(const KeptOff& kept, const reader::States& states, Name&& name, Time&& time);
+
+/// Fields of an object that is open: `kept_off_by` and what is beside it. None where nobody was looked for.
+/// `name`: as describe()'s; `ns` gives nanoseconds of ticks.
+template <typename Name, typename Ns>
+void write_kept_off(Json& json, const KeptOff& kept, const reader::States& states, Name&& name, Ns&& ns);
+
+/// "4711 worker", "812 stress and perhaps others".
+std::string share_words(const CpuShare& share, const reader::States& states);
+
+/// What is too short to be told in words: a two hundredth of the wait.
+inline bool is_told(std::uint64_t part, std::uint64_t whole) { return part != 0 && part >= whole / 200; }
+
+template <typename Name, typename Time>
+std::string kept_off_words(const KeptOff& kept, const reader::States& states, Name&& name, Time&& time) {
+  constexpr std::size_t kMostInWords = 3;
+  const bool idle = kept.shares.size() == 1 && kept.shares[0].task == reader::kIdleTask && !kept.shares[0].others;
+  if (kept.empty() || idle) return {};
+  std::uint64_t whole = kept.unknown + kept.more_ticks;
+  for (const CpuShare& share : kept.shares) whole += share.ticks;
+  std::string text = "kept off CPU " + std::to_string(kept.cpu);
+  if (kept.moved_to != kNoCpu) text += ", then CPU " + std::to_string(kept.moved_to);
+  std::size_t told = 0;
+  std::uint64_t rest = kept.more_ticks;
+  std::vector<std::string> parts;
+  for (const CpuShare& share : kept.shares) {
+    if (told == kMostInWords || (told != 0 && !is_told(share.ticks, whole))) {
+      rest += share.ticks;
+      continue;
+    }
+    ++told;
+    std::string part = "by " + share_words(share, states);
+    if (share.in.row != reader::kNoParent) part += " in " + name(*share.in.thread, share.in.function);
+    parts.push_back(std::move(part));
+  }
+  const std::size_t others = kept.shares.size() - told + kept.more;
+  const bool tell_rest = others != 0 && is_told(rest, whole);
+  if (told == 1 && !tell_rest && !is_told(kept.unknown, whole)) return text + " " + parts[0];
+  for (std::size_t i = 0; i < told; ++i) text += (i == 0 ? ": " : ", ") + time(kept.shares[i].ticks) + " " + parts[i];
+  if (tell_rest) text += ", " + time(rest) + " by " + std::to_string(others) + (others == 1 ? " other" : " others");
+  if (is_told(kept.unknown, whole)) text += ", " + time(kept.unknown) + " not known";
+  return text;
+}
+
+template <typename Name, typename Ns>
+void write_kept_off(Json& json, const KeptOff& kept, const reader::States& states, Name&& name, Ns&& ns) {
+  if (kept.empty() && kept.unknown == 0) return;
+  json.key("kept_off_by").open('[');
+  for (const CpuShare& share : kept.shares) {
+    json.open('{').field("name", share_words(share, states)).field("ns", ns(share.ticks));
+    if (share.in.thread != nullptr) json.field("tid", share.in.thread->tid).field("thread", share.in.thread->name);
+    if (share.in.row != reader::kNoParent) json.field("function", name(*share.in.thread, share.in.function));
+    json.close('}');
+  }
+  json.close(']').field("kept_off_not_known_ns", ns(kept.unknown));
+  if (kept.more != 0) json.field("kept_off_more", kept.more).field("kept_off_more_ns", ns(kept.more_ticks));
+}
+
+}  // namespace karst::analysis
