@@ -222,6 +222,10 @@ export function stateLine(json: Json): StateLine {
     words: text(json.words),
     where: text(json.where),
     who: text(json.by),
+    keptOffBy: objects(json.kept_off_by).map((share) => ({
+      ...{ name: text(share.name), duration: num(share.duration) },
+      ...optional("function", typeof share.function === "number" ? share.function : undefined),
+    })),
   };
   if (typeof json.by_index === "number")
     line.by = {

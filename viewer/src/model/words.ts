@@ -28,13 +28,19 @@ export function recordedWords(info: Pick<TraceInfo, "processes">): string {
   return cost === undefined ? "as recorded" : `as recorded, tracing’s ${cost} ns a call included`;
 }
 
-/** `18 ms in futex for worker-0 in Handle`. */
+/** `18 ms in futex for worker-0 in Handle`, `19 ms for a CPU that mostly worker-0 had in Handle`. */
 export function waitWords(trace: LoadedTrace, wait: StateLine): string {
   const parts = [duration(wait.duration + wait.runnable)];
   if (wait.state === "blocked" && wait.where) parts.push(`in ${wait.where}`);
   else if (wait.state !== "blocked") parts.push("for a CPU");
   const who = wait.who.replace(/^\d+ /, "");
   if (wait.state === "blocked" && who) parts.push(`for ${visible(who)}`);
+  const [first] = wait.keptOffBy;
+  if (wait.state !== "blocked" && first) {
+    const mostly = first.duration < 0.95 * wait.duration ? "mostly " : "";
+    parts.push(`that ${mostly}${visible(first.name.replace(/^\d+ /, ""))} had`);
+    if (first.function !== undefined) parts.push(`in ${shortest(trace, first.function)}`);
+  }
   if (wait.by) parts.push(`in ${shortest(trace, wait.by.function)}`);
   return parts.join(" ");
 }

@@ -29,6 +29,21 @@ describe("the sentence of a call", () => {
       "Took 12× the usual 2.000 ms; waited 18.00 ms in futex for worker-0 in Pool::Handle.",
     );
   });
+  test("who had the CPU that it waited for", () => {
+    const shares = [
+      { name: "12 worker-0", duration: 17e6, thread: 1, function: 1 },
+      { name: "14 worker-1", duration: 1e6 },
+    ];
+    const off = { begin: 1, duration: 18e6, state: "preempted", by: "14 worker-1" };
+    const told = (kept_off_by: object[]) => say({ duration: 24e6, took: 24e6, waits: [{ ...off, kept_off_by }] });
+    expect(told(shares)).toBe(
+      "Took 12× the usual 2.000 ms; waited 18.00 ms for a CPU that mostly worker-0 had in Pool::Handle.",
+    );
+    expect(told([{ name: "99 hog", duration: 18e6 }])).toBe(
+      "Took 12× the usual 2.000 ms; waited 18.00 ms for a CPU that hog had.",
+    );
+    expect(told([])).toBe("Took 12× the usual 2.000 ms; waited 18.00 ms for a CPU.");
+  });
   test("without what tracing took", () => {
     const functions = [{ function: 2, calls: 1, total: 3e6 }];
     const call = { duration: 10e6, took: 4.5e6, self: 0.5e6, children: { count: 1001, functions } };

@@ -19,6 +19,8 @@ export interface StateLine {
   where: string;
   /** Who ended it, "4711 worker"; empty: not known. */
   who: string;
+  /** Who had the CPU that it waited for, the longest first: "4711 worker", how long (ns), in which function mostly. */
+  keptOffBy: { name: string; duration: number; function?: number }[];
   /** The call that ended the wait. */
   by?: { thread: number; index: number; function: number; depth: number };
 }
