@@ -5,7 +5,7 @@
 // The stack grows by a frame of 64 bytes for each such call that has not returned. A tail call beyond these bounds
 // stays a jump.
 #define KARST_TAIL_MOST_IN_A_ROW 8  // each the tail call of the one before
-#define KARST_TAIL_MOST 64          // in a thread
+#define KARST_TAIL_MOST 32          // in a thread
 
 // Where a frame has the address of its exit trampoline, in bytes from the stack pointer as the callee's return leaves
 // it.

@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "arch/page.h"
+#include "arch/shadow_stack.h"
 #include "format/event.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
@@ -221,8 +222,9 @@ void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
   const auto held = static_cast<HeldHooks>(load(g_held));
   if (held != HeldHooks::kNone) enter = watched_enter = karst_hook_discard;
   if (held == HeldHooks::kAll) exit = watched_exit = karst_hook_discard;
-  // The frames need thread-local storage; and whoever records no exits needs none of them.
-  const bool keeps_frames = exit != karst_hook_discard && exit != karst_hook_trace_by_tid;
+  // The frames need thread-local storage, and a callee's return to them is no way back by a shadow stack. Whoever
+  // records no exits needs none of them.
+  const bool keeps_frames = exit != karst_hook_discard && exit != karst_hook_trace_by_tid && !arch::has_shadow_stack();
   store(g_enter, enter);
   store(g_exit, exit);
   store(g_watched_enter, watched_enter);
