@@ -33,8 +33,7 @@ SampleStates states(bool all_cpus = false) {
 struct Found {
   explicit Found(const SampleStates& of) : trace(make(of)), waits(trace, 0) {}
 
-  static reader::Trace make(const SampleStates& of) {
-    SampleTrace sample;
+  reader::Trace make(const SampleStates& of) {
     sample.process(10, "app", {"work()", "grab()", "sweep()", "step()"});
     sample.thread(kLow, "low").call(1, 2'000, 2'900'000);
     sample.thread(kHigh, "high").call(2, 100'000, 200'000);
@@ -60,6 +59,7 @@ struct Found {
                               analysis::kept_off_words(kept(wait), trace.states(), name, time));
   }
 
+  SampleTrace sample;  // which the trace is read from
   reader::Trace trace;
   analysis::Waits waits;
   mutable reader::Calls calls;

@@ -112,7 +112,7 @@ TEST(WaysOut, AMarkThatWasCutFromItsExitIsNothing) {
 TEST(WaysOut, ATailExitEndsItsFunctionAndTheCalleeStandsBesideIt) {
   const auto calls = rebuild({enter(10, 1), enter(20, 2), leave(30, 12), enter(31, 3), leave(40, 3), leave(50, 1)});
   EXPECT_EQ(rows(calls),
-            (Rows{{1, 10, 40, 0, kCallComplete}, {2, 20, 10, 1, kCallTail}, {3, 31, 9, 1, kCallComplete}}));
+            (Rows{{1, 10, 40, 0, kCallComplete}, {2, 20, 10, 1, reader::kCallLeft}, {3, 31, 9, 1, kCallComplete}}));
   EXPECT_EQ(doubts(calls), 0U);
 }
 
@@ -122,7 +122,7 @@ TEST(WaysOut, ACallThatWentOnIsStillMarkedSoWhenItEndsInATailCall) {
                               place(kStackA), place(kStackB + 64), leave(60, 12)});
   ASSERT_EQ(calls.size(), 3U);
   EXPECT_EQ(calls.function[2], 2U);
-  EXPECT_EQ(calls.marks[2], kCallOpenBegin | kCallResumed | kCallTail);
+  EXPECT_EQ(calls.marks[2], kCallOpenBegin | kCallResumed | reader::kCallLeft);
 }
 
 // Each would take hours if every exit, or every switch, were searched for.
@@ -143,7 +143,7 @@ TEST(WaysOut, HostileStacksTakeTimeByTheirEventsAlone) {
 
 TEST(WaysOut, ATailExitWithoutItsBegin) {
   EXPECT_EQ(rows(rebuild({{3, {leave(30, 12), enter(31, 3), leave(40, 3)}}})),
-            (Rows{{2, 30, 0, 0, kCallOpenBegin | kCallTail}, {3, 31, 9, 0, kCallComplete}}));
+            (Rows{{2, 30, 0, 0, kCallOpenBegin | reader::kCallLeft}, {3, 31, 9, 0, kCallComplete}}));
 }
 
 TEST(WaysOut, SecondIdsOfFoldedFunctionsAreInTheFunctionsOrder) {
