@@ -122,7 +122,7 @@ export function Help() {
                   <path d="M7 3l6 4-6 4z" />
                 </svg>
               </dt>
-              <dd>left by a tail call</dd>
+              <dd>ended with a tail call, or left by one</dd>
             </div>
             <div>
               <dt>

@@ -14,7 +14,7 @@ describe("ways out of functions", () => {
   test.each([
     ["an exception", "ways_out/caught.cc", "unwound_calls", "left by an exception", /\[unwound\]/g],
     ["longjmp", "ways_out/jumps.c", "jumped_calls", "left by longjmp", /\[jumped\]/g],
-    ["a tail call", "ways_out/tail_calls.cc", "tail_calls", "left by a tail call", /\[tail\]/g],
+    ["a tail call", "ways_out/tail_calls.cc", "tail_calls", "ended with a tail call", /\[tail\]/g],
   ] as const)("%s: each call of the function that left most by it says so", async (_, source, column, words, mark) => {
     const name = source.replace(/\W/g, "_");
     const { trace } = record(`${name}.karst`, [], [build(source, name)]);

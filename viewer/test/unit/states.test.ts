@@ -104,7 +104,7 @@ describe("switches", () => {
   });
   test("a call that was cut did not end by a tail call", () => {
     expect(endings(18)).toEqual(["switched off while it ran: end not known"]);
-    expect(endings(16)).toEqual(["left by a tail call"]);
+    expect(endings(16)).toEqual(["ended with a tail call"]);
   });
   test("words for what was kept", () => {
     expect(momentWords({ number: 3, kind: "trigger", what: "alarm()" })).toBe("3: trigger alarm()");
