@@ -193,7 +193,7 @@ const KeptOff& KeptOffFinder::of(const Wait& wait) const {
 }
 
 std::string share_words(const CpuShare& share, const reader::States& states) {
-  const std::string first = task_words(states, share.task);
+  std::string first = task_words(states, share.task);
   if (!share.others) return first;
   const std::string last = task_words(states, share.last);
   if (share.task == kIdleTask) return last + " and perhaps others";
