@@ -32,8 +32,8 @@
 // From where the hook returns to in the trampoline, behind its call, to the exit trampoline behind it.
 #define KARST_TAIL_EXIT_BEHIND 10
 
-	.hidden	karst_tails
-	.type	karst_tails, @tls_object
+	.hidden	karst_tail_state
+	.type	karst_tail_state, @tls_object
 	.text
 
 // Budget: 45 instructions from here to the jump in the function (checked by a test).
@@ -41,7 +41,7 @@
 	leaq	-64(%rsp), %rsp			// rsp: A-80
 	.cfi_adjust_cfa_offset 64
 	PUSH_SOME				// rsp: A-112
-	movq	karst_tails@gottpoff(%rip), %rcx
+	movq	karst_tail_state@gottpoff(%rip), %rcx
 	leaq	.Lkarst_tail_return(%rip), %rsi
 	xorl	%eax, %eax			// eax: frames in a row
 	cmpq	112(%rsp), %rsi
@@ -112,7 +112,7 @@ karst_tail_frame:
 .Lkarst_tail_return:				// rsp: A-56
 	movl	44(%rsp), %ebp
 	PUSH	rcx
-	movq	karst_tails@gottpoff(%rip), %rcx
+	movq	karst_tail_state@gottpoff(%rip), %rcx
 	movl	%ebp, %fs:KARST_TAILS_COUNT(%rcx)
 	POP	rcx
 	movq	48(%rsp), %rbp

@@ -29,7 +29,7 @@ struct Tails {
 static_assert(offsetof(Tails, count) == KARST_TAILS_COUNT && offsetof(Tails, first) == KARST_TAILS_FIRST);
 
 extern "C" {
-extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Tails karst_tails;
+extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Tails karst_tail_state;
 
 // Not callable from C++.
 /// Puts a frame there. The carry flag is set if it did not.
@@ -49,7 +49,7 @@ inline bool are_tail_frames(std::uintptr_t region) {
 }
 
 /// Frames of the calling thread have gone: by a jump, or an exception.
-inline void tail_frames_are_gone() { karst_tails.count = 0; }
+inline void tail_frames_are_gone() { karst_tail_state.count = 0; }
 
 }  // namespace karst::runtime
 #endif

@@ -22,7 +22,7 @@
 namespace karst::runtime {
 
 extern "C" {
-__attribute__((tls_model("initial-exec"))) __thread Tails karst_tails;
+__attribute__((tls_model("initial-exec"))) __thread Tails karst_tail_state;
 // Where the hooks that find stacks go on.
 __attribute__((visibility("hidden"))) Hook karst_behind_stack_enter;
 __attribute__((visibility("hidden"))) Hook karst_behind_stack_exit;

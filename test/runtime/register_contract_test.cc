@@ -62,12 +62,12 @@ TEST_F(RegisterContract, TailCallsThatReturn) {
   for (const std::uint64_t shift : {0, 8}) {
     have_slots();
     const std::uintptr_t before = karst_state->cursor;
-    karst_tails = {};
+    karst_tail_state = {};
     EXPECT_EQ(cross_to(function.address(), shift), "");
     EXPECT_EQ(karst_state->cursor, before + sizeof(Event));
     EXPECT_EQ(event_function(last_event()), kReturned);
     EXPECT_TRUE(event_is_exit(last_event()));
-    EXPECT_EQ(karst_tails.count, 0U);
+    EXPECT_EQ(karst_tail_state.count, 0U);
   }
 }
 
@@ -80,14 +80,14 @@ TEST_F(RegisterContract, TailCallsThatAreLeft) {
     EXPECT_EQ(karst_state->cursor, before + sizeof(Event)) << why;
     EXPECT_EQ(event_function(last_event()), kTail) << why;
   };
-  karst_tails = {KARST_TAIL_MOST, 0xffffffff};
+  karst_tail_state = {KARST_TAIL_MOST, 0xffffffff};
   left("there are many frames");
-  EXPECT_EQ(karst_tails.count, std::uint32_t{KARST_TAIL_MOST});
-  karst_tails = {KARST_TAIL_MOST, 16};
+  EXPECT_EQ(karst_tail_state.count, std::uint32_t{KARST_TAIL_MOST});
+  karst_tail_state = {KARST_TAIL_MOST, 16};
   have_slots();
   EXPECT_EQ(cross_to(function.address(), 0), "");
   EXPECT_EQ(event_function(last_event()), kTail + 1) << "the outermost frame has gone";
-  EXPECT_EQ(karst_tails.count, 0U);
+  EXPECT_EQ(karst_tail_state.count, 0U);
   set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
   const std::uintptr_t before = karst_state->cursor;
   EXPECT_EQ(cross_to(function.address(), 0), "");
