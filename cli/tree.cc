@@ -66,7 +66,7 @@ The time is the call's, with all it called. Behind it:
   ~  a longjmp over it ended it
   =  it ended with a tail call, as what that called came back
   /  it was left by a tail call: what that called follows beside it, and is not
-     in its time; "up to" tells until when that may have gone on at most
+     in its time; "perhaps" tells the time with the call beside it
   )  the thread switched to another stack here  (  and here came back
 
 Calls nested deeper than 100 levels are no longer indented; their level is
@@ -286,7 +286,7 @@ class TreePrinter {
   void print_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
     if (!options_.plain) lines_.call_time(calls, row);
     std::string marks = options_.marks ? tree_marks_text(calls.marks[row]) : "";
-    if (!options_.plain && reader::call_is_left(calls.marks[row])) marks += up_to(calls, row);
+    if (!options_.plain && reader::call_is_left(calls.marks[row])) marks += perhaps(calls, row);
     if (!options_.plain && !options_.no_notes && values_->has(row)) {
       const std::string& full = input_.trace.function(process(thread), calls.function[row]).name;
       lines_.name_with_values(printable(analysis::name_with_values(lines_.width() == 0 ? full : plain_name(full),
@@ -300,12 +300,13 @@ class TreePrinter {
   }
 
   /// How long a call that was left may have lasted, where that is much longer than its time.
-  std::string up_to(const reader::Calls& calls, std::uint32_t row) const {
+  std::string perhaps(const reader::Calls& calls, std::uint32_t row) const {
     constexpr std::uint64_t kMuch = 2;
     constexpr std::uint64_t kLeast = 1000;  // ns
-    const std::uint64_t most = reader::latest_end(calls, row) - calls.begin[row];
-    const std::uint64_t most_ns = input_.trace.clock().to_ns(most);
-    return most / kMuch < calls.time(row) || most_ns < kLeast ? std::string() : "  up to " + duration_text(most_ns);
+    const std::uint64_t likely = reader::likely_end(calls, row) - calls.begin[row];
+    const std::uint64_t likely_ns = input_.trace.clock().to_ns(likely);
+    if (likely / kMuch < calls.time(row) || likely_ns < kLeast) return {};
+    return "  perhaps " + duration_text(likely_ns);
   }
 
   // Who had the CPUs meanwhile is found for all waits at once, as calls have to be rebuilt for it.

@@ -147,16 +147,20 @@ void Rebuilder::ended(const Open* stack, std::size_t at, std::uint64_t end, walk
   calls_.marks[open.serial] |= marks_at(way);
 }
 
-std::uint64_t latest_end(const Calls& calls, std::uint32_t row) {
-  std::size_t next = row + std::size_t{1};
-  while (next < calls.size() && calls.depth[next] > calls.depth[row]) ++next;
-  const bool is_sibling = next < calls.size() && calls.parent[next] == calls.parent[row];
+std::uint64_t likely_end(const Calls& calls, std::uint32_t row) {
+  constexpr std::size_t kMostRows = 4096;  // that are looked at
+  const auto end_of = [&](std::size_t of) { return calls.begin[of] + calls.duration[of]; };
   const std::uint32_t parent = calls.parent[row];
-  const std::uint64_t end = calls.begin[row] + calls.duration[row];
-  const std::uint64_t latest = is_sibling            ? calls.begin[next]
-                               : parent != kNoParent ? calls.begin[parent] + calls.duration[parent]
-                                                     : calls.last_ticks;
-  return std::max(latest, end);
+  for (std::size_t at = row; call_is_left(calls.marks[at]);) {
+    std::size_t next = at + 1;
+    while (next < calls.size() && calls.depth[next] > calls.depth[at] && next - row < kMostRows) ++next;
+    if (next - row >= kMostRows) break;
+    const bool is_beside = next < calls.size() && calls.parent[next] == parent;
+    if (!is_beside) return std::max(end_of(at), parent != kNoParent ? end_of(parent) : calls.last_ticks);
+    if (!call_is_left(calls.marks[next])) return end_of(next);
+    at = next;
+  }
+  return end_of(row);
 }
 
 bool Rebuilder::room_for_unentered() {

@@ -221,8 +221,9 @@ struct Note {
 inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { return ticks > cost ? ticks - cost : 0; }
 
 struct Calls;
-/// Of a call that was left: the last moment (ticks) at which what it called by its tail call may have come back.
-std::uint64_t latest_end(const Calls& calls, std::uint32_t row);
+/// Of a call that was left: until when (ticks) it lasted if the call beside it is the one that it made. Where there is
+/// none beside it, it was over when its caller was. Its own end where that is too far away to be looked for.
+std::uint64_t likely_end(const Calls& calls, std::uint32_t row);
 
 /// The calls of one thread in order of their begin (a parent before its children), in columns. Whatever events say, and
 /// whoever wrote them, rebuild_calls() promises of these, and what cuts or filters calls keeps up:

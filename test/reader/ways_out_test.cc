@@ -194,8 +194,9 @@ TEST(WaysOut, ATailCallIsLeftOrEndsAsItsCalleeComesBack) {
                                {2, 60, 10, 1, reader::kCallLeft},
                                {1, 80, 10, 1, reader::kCallLeft}}));
   EXPECT_EQ(doubts(calls), 0U);
-  EXPECT_EQ(reader::latest_end(calls, 3), 80U);   // the next call
-  EXPECT_EQ(reader::latest_end(calls, 4), 100U);  // its caller's end
+  EXPECT_EQ(reader::likely_end(calls, 3), 100U);  // by way of the next call, which was left as well
+  EXPECT_EQ(reader::likely_end(calls, 4), 100U);  // its caller's end
+  EXPECT_EQ(reader::likely_end(calls, 1), 50U);
 }
 
 TEST(WaysOut, ASecondIdWithoutItsFunctionIsReported) {
