@@ -28,6 +28,16 @@ class InversionTest(support.TortureTest):
                       (line.split() for line in run.out.splitlines())}
         self.path = run.trace.path
 
+    def record_undisturbed(self, *options):
+        """Where other programs want the CPU, newer kernels take it from real-time threads at times (the fair server)."""
+        for _ in range(5):
+            self.record(*options)
+            wait = json.loads(self.ask("slow", "--format", "json"))["slow"][0]["wait"]
+            others = sum(share["ns"] for share in wait.get("kept_off_by", ()) if "thread" not in share)
+            if others + wait.get("kept_off_not_known_ns", 0) < SLACK:
+                return
+        self.skipTest(f"others had the CPU meanwhile, five times: {wait}")
+
     def ask(self, *words):
         return subprocess.run([KARST, *words, self.path], capture_output=True, text=True, check=True).stdout
 
@@ -62,15 +72,15 @@ class InversionTest(support.TortureTest):
         self.assertRegex(self.ask("tree"), words.replace("sweep", r"sweep\(\)").replace("grab", r"grab\(\)"))
 
     def test_ftrace(self):
-        self.record("--sched", "ftrace")
+        self.record_undisturbed("--sched", "ftrace")
         self.check()
 
     def test_ftrace_of_all_cpus(self):
-        self.record("--sched", "ftrace", "--cpus")
+        self.record_undisturbed("--sched", "ftrace", "--cpus")
         self.check()
 
     def test_perf_events_know_the_programs_own_threads(self):
-        self.record("--sched", "perf")
+        self.record_undisturbed("--sched", "perf")
         self.check()
 
 
