@@ -148,8 +148,11 @@ class TailCalls(TortureTest):
                                    stderr=subprocess.PIPE, text=True)
         pid = None
         while process.poll() is None:
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            pid = next((c for c in children if Path(f"/proc/{c}/exe").resolve() == Path(program).resolve()), pid)
+            try:
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                pid = next((c for c in children if Path(f"/proc/{c}/exe").resolve() == Path(program).resolve()), pid)
+            except OSError:  # one has ended meanwhile
+                continue
             if pid:
                 for what in ("off", "on"):
                     subprocess.run([KARST, what, pid], capture_output=True, timeout=TIMEOUT)
