@@ -37,7 +37,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 10;
+inline constexpr std::uint32_t kArenaVersion = 11;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -124,8 +124,9 @@ struct ArenaHeader {
   std::uint64_t values_offset;     ///< of the ArenaValues (format/values.h); 0: there are none
   std::uint32_t call_cost_off_by;  ///< as CostRecord::off_by
   std::uint32_t reserved;
+  std::uint64_t reserving_ticks;  ///< of the CPU time of threads and of the maintenance process, to make blocks real
 };
-static_assert(sizeof(ArenaHeader) == 408 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 416 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled

@@ -44,6 +44,7 @@ void History::detach() {
   copy->events.shrink_to_fit();
   copy->counts = arena_->counts();
   copy->uncounted_calls = arena_->uncounted_calls();
+  copy->reserving_ticks = arena_->reserving_ticks();
   copy->owner = arena_->owner();
   copy->moments = arena_->moments();
   copy->watch_losses = arena_->watch_losses();

@@ -64,6 +64,8 @@ class History {
   /// As ArenaView::moments().
   std::vector<reader::Moment> moments() const { return arena_ ? arena_->moments() : copy_->moments; }
   WatchLosses watch_losses() const { return arena_ ? arena_->watch_losses() : copy_->watch_losses; }
+  /// As ArenaView::reserving_ticks().
+  std::uint64_t reserving_ticks() const { return arena_ ? arena_->reserving_ticks() : copy_->reserving_ticks; }
   std::uint64_t uncounted_calls() const { return arena_ ? arena_->uncounted_calls() : copy_->uncounted_calls; }
 
  private:
@@ -78,6 +80,7 @@ class History {
     std::vector<reader::Moment> moments;
     WatchLosses watch_losses;
     std::uint64_t uncounted_calls = 0;
+    std::uint64_t reserving_ticks = 0;
     std::optional<symbols::Credentials> owner;
   };
   std::optional<ArenaView> arena_;

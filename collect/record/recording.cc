@@ -253,7 +253,7 @@ void Recording::Impl::write_history(reader::Process& p, Span& span) {
   write_blocks(recorded_[p.index], all_[p.index], p.index, options_, writer_, summary_, span, seen);
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
   const std::uint64_t calls = summary_.calls - before + p.overwritten_events / 2;
-  tracing_ticks_ += calls * p.cost.usual() / format::kCallCostUnit;
+  tracing_ticks_ += calls * p.cost.usual() / format::kCallCostUnit + recorded_[p.index].history.reserving_ticks();
   // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
   // them.
   std::vector<reader::Switch> switches = recorded_[p.index].history.switches();

@@ -186,6 +186,7 @@ const char* Arena::create_in_child() {
   h.blocks_reserved = 0;
   h.live_threads = 0;
   h.hand = 0;
+  h.reserving_ticks = 0;
   h.overwritten_events = 0;
   h.lost_events = 0;
   h.threads_total = 0;
@@ -285,6 +286,7 @@ void Arena::stand_in() {
   // What the parent had is not here.
   store(thread_count_, 0U);
   store(blocks_reserved_, 0U);
+  store(reserving_, 0U);
   store(capacity_, 0U);
   store(count_pages_, 0U);
   if (stands_in_ || !mapping_is_free_) return;

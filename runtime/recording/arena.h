@@ -166,8 +166,8 @@ class Arena {
   bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
   bool put_values() const;
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
-  static constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 KiB, 20 to 150 us
-  bool reserve_blocks(std::uint32_t up_to, std::uint32_t step_at_most = kReserveStep);
+  bool reserve_step(std::uint32_t done, std::uint32_t count);
+  bool reserve_blocks(std::uint32_t up_to);
   void ask_for_blocks_ahead(std::uint32_t index);
   static void note_holes(format::BlockHeader& block, std::uintptr_t cursor);
   format::BlockHeader* claim_next();
@@ -192,6 +192,7 @@ class Arena {
   std::uint32_t module_count_ = 0;
   std::uint32_t thread_count_ = 0;
   std::uint32_t blocks_reserved_ = 0;
+  std::uint32_t reserving_ = 0;        ///< somebody makes blocks real, a step at a time
   std::uint64_t reserving_ticks_ = 0;  ///< a block's, the least of all steps
   std::uint32_t capacity_ = 0;         ///< blocks, as far as memory can be had
   std::uint32_t count_pages_ = 0;

@@ -14,8 +14,11 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint32_t kAheadStep = 16;  // by the maintenance process: whoever maps memory may wait for it
-constexpr std::uint32_t kFirstStep = 8;   // most processes of a build or a script make a few calls
+constexpr std::uint32_t kStep = 16;      // 64 KiB, some 50 us: whoever maps memory may wait for it
+constexpr std::uint32_t kFirstStep = 8;  // most processes of a build or a script make a few calls
+constexpr std::uint64_t kWaited = 4;     // times the least that a step took
+constexpr std::uint32_t kLeastLead = 128;
+constexpr std::uint32_t kMostLead = 1024;  // 4 MiB
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kClaimsAhead = 15;
@@ -41,42 +44,77 @@ std::uint32_t claims_ahead(std::uint32_t block_capacity, std::uint32_t live_thre
   return share > kClaimsAhead ? kClaimsAhead : share;
 }
 
-bool Arena::reserve_blocks(std::uint32_t up_to, std::uint32_t step_at_most) {
-  std::uint32_t done = load(blocks_reserved_);
-  while (done < up_to) {
+namespace {
+
+/// So many blocks beyond the one that is being filled are to be real: half of what the process has filled, as it may
+/// have begun to fill them fast.
+std::uint64_t lead(std::uint64_t filled) {
+  const std::uint64_t half = filled / 2;
+  return half < kLeastLead ? kLeastLead : half > kMostLead ? kMostLead : half;
+}
+
+void raise(std::uint32_t& word, std::uint32_t to) {
+  for (std::uint32_t now = load(word); now < to; now = load(word))
+    if (exchange_if(word, now, to)) return;
+}
+
+}  // namespace
+
+/// Blocks from `done` on, which all before are real; the kernel's work is the same whoever does it, and is timed.
+bool Arena::reserve_step(std::uint32_t done, std::uint32_t count) {
+  const std::uint64_t begin = arch::time_stamp();
+  const bool is_real =
+      reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{count} * kBlockSize);
+  const std::uint64_t ticks = (arch::time_stamp() - begin) / count + 1;
+  if (!is_real) return false;
+  const std::uint64_t least = load(reserving_ticks_);
+  if (count >= kFirstStep && (least == 0 || ticks < least)) store(reserving_ticks_, ticks);
+  // What took far longer waited, for a CPU mostly.
+  const std::uint64_t most = kWaited * (least != 0 ? least : ticks);
+  __atomic_add_fetch(&header().reserving_ticks, (ticks < most ? ticks : most) * count, __ATOMIC_RELAXED);
+  raise(blocks_reserved_, done + count);
+  raise(header().blocks_reserved, done + count);
+  return true;
+}
+
+// One at a time makes steps. Who finds another at it makes no more than what it must have, and whose kernel work that
+// is done already costs nearly nothing. The word is no lock: whoever has it may have been interrupted, by a handler
+// that never returns even.
+bool Arena::reserve_blocks(std::uint32_t up_to) {
+  const bool makes_steps = exchange_if(reserving_, 0U, 1U);
+  bool is_real = true;
+  for (std::uint32_t done = load(blocks_reserved_); is_real && done < up_to; done = load(blocks_reserved_)) {
     const std::uint32_t capacity = load(capacity_);
     const std::uint32_t left = capacity > done ? capacity - done : 0;
-    const std::uint32_t most = done == 0 ? kFirstStep : step_at_most;
-    const std::uint32_t step = left < most ? left : most;
-    if (step == 0) return false;
-    const std::uint64_t begin = arch::time_stamp();
-    if (!reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
-      return false;
-    const std::uint64_t ticks = (arch::time_stamp() - begin) / step + 1;
-    if (const std::uint64_t least = load(reserving_ticks_); least == 0 || ticks < least) store(reserving_ticks_, ticks);
-    // Several threads may do the same step; doing it twice is harmless.
-    if (exchange_if(blocks_reserved_, done, done + step)) store(header().blocks_reserved, done + step);
-    done = load(blocks_reserved_);
+    const std::uint32_t most = !makes_steps ? up_to - done : done == 0 ? kFirstStep : kStep;
+    is_real = left != 0 && reserve_step(done, left < most ? left : most);
   }
-  return true;
+  if (makes_steps) store(reserving_, 0U);
+  return is_real;
 }
 
 void Arena::reserve_ahead() {
   const ArenaHeader& h = header();
-  const std::uint32_t done = load(blocks_reserved_);
-  const std::uint64_t wanted = load(h.hand) + std::uint64_t{2} * kReserveStep;
   const std::uint32_t capacity = load(capacity_);
   // Whoever makes a few calls and ends needs no more than the first step.
-  if (done <= kFirstStep || done >= capacity || done >= wanted) return;
-  reserve_blocks(wanted < capacity ? static_cast<std::uint32_t>(wanted) : capacity, kAheadStep);
+  if (load(blocks_reserved_) <= kFirstStep) return;
+  // What is wanted grows while it is made.
+  for (;;) {
+    const std::uint64_t hand = load(h.hand);
+    const std::uint64_t wanted = hand + lead(hand);
+    const std::uint32_t done = load(blocks_reserved_);
+    if (done >= capacity || done >= wanted) return;
+    const std::uint32_t next = done + kStep;
+    if (!reserve_blocks(next < capacity ? next : capacity)) return;
+  }
 }
 
 /// The calling thread has come to block `index`: asks for more before a thread has to make it itself, in the middle of
 /// whatever the program does. Where nobody is there to do it, or is too late, claim_next() does.
 __attribute__((noinline)) void Arena::ask_for_blocks_ahead(std::uint32_t index) {
   const std::uint32_t done = load(blocks_reserved_);
-  if (done <= kFirstStep || done >= load(capacity_)) return;
-  if (index + kReserveStep >= done && !g_no_system_calls) nudge_maintenance();
+  if (done <= kFirstStep || done >= load(capacity_) || load(reserving_) != 0) return;
+  if (index + lead(index) / 2 >= done && !g_no_system_calls) nudge_maintenance();
 }
 
 namespace {
@@ -206,7 +244,7 @@ BlockHeader* Arena::claim_next() {
       continue;
     }
     look_ahead(index, capacity);
-    if (index % kAheadStep == 0) ask_for_blocks_ahead(index);
+    if (index % kStep == 0) ask_for_blocks_ahead(index);
     BlockHeader* b = claim_block(index, history_floor(capacity, load(h.live_threads)));
     if (b != nullptr) return b;
   }
