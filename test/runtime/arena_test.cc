@@ -282,6 +282,41 @@ TEST_F(ArenaTest, NoBlockHasTwoOwners) {
 }
 
 // A thread that passed over another's block for a whole round of memory made each claim cost dozens of cache misses.
+TEST(ArenaAhead, IsByHalfOfWhatIsFilledWithinBounds) {
+  Options options;
+  options.memory = std::uint64_t{8192} * kBlockSize;
+  Arena arena;
+  ASSERT_EQ(arena.create(options), nullptr);
+  ASSERT_EQ(arena.claim_thread(), 0U);
+  arena.thread(0).state = static_cast<std::uint32_t>(ThreadLife::kLive);
+  arena.header().live_threads = 1;
+  std::uint64_t spare = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t last = 0;
+  // A few calls: no more than the first step.
+  const std::uint32_t first = arena.blocks_reserved();
+  arena.reserve_ahead();
+  EXPECT_EQ(arena.blocks_reserved(), first);
+  for (const auto& [filled, lead] : {std::pair{20U, 128U}, std::pair{1000U, 500U}, std::pair{5000U, 1024U}}) {
+    for (; sequence < filled; ++sequence) {
+      BlockHeader* b = arena.take_block(0, spare);
+      ASSERT_NE(b, nullptr);
+      b->thread = 0;
+      b->sequence = sequence;
+      __atomic_add_fetch(&arena.thread(0).begun_blocks, 1, __ATOMIC_ACQ_REL);
+      Arena::publish(*b);
+      arena.append(0, last, *b);
+      last = arena.key_of(*b);
+    }
+    arena.reserve_ahead();
+    const std::uint32_t ahead = arena.blocks_reserved() - static_cast<std::uint32_t>(arena.header().hand);
+    EXPECT_GE(ahead, lead) << filled;
+    EXPECT_LE(ahead, lead + 32) << filled;
+    EXPECT_EQ(arena.header().blocks_reserved, arena.blocks_reserved());
+  }
+  EXPECT_GT(arena.header().reserving_ticks, arena.reserving_ticks() * 5000);
+}
+
 TEST(ArenaOfManyThreads, HandMeetsFewBlocksThatItCannotTake) {
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint64_t kTakes = 20'000;
