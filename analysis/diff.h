@@ -13,10 +13,8 @@
 //               t-test of the logarithms of their midmeans (Smyth, 2004), where that is worth kUsualFreedom runs more.
 //               All runs of one side must also be above all of the other.
 // one a side    Two tests, both of which must say so. The midmeans must differ by more than is usual (kOneRunDiffers,
-// as
-//               machines change their speed from run to run). And the durations
-//               of all calls go through a rank test (Mann and Whitney): how probable are ranks so different if both
-//               sides are draws of one distribution?
+//               as machines change their speed from run to run). And the durations of all calls go through a rank test
+//               (Mann and Whitney): how probable are ranks so different if both sides are draws of one distribution?
 //
 // Many functions are tested at once, so the probabilities are adjusted (Benjamini and Hochberg): of the functions that
 // are reported as changed, a share of `false_share` at most is expected to be chance. With very many calls differences
