@@ -163,8 +163,7 @@ class Costs(TortureTest):
             said = json.loads(self.karst("diff", "--json", *traces, *options).stdout)
             return next(f for f in said["functions"] if f["name"] == "work"), said
 
-        (without, said), (recorded, _) = work(), work("--raw")
-        self.assertTrue(recorded["changed"], recorded)
+        (without, said), (recorded, _) = work(), work("--raw")  # of one run a side 45% would be a change
         self.assertFalse(without["changed"], without)
         self.assertLess(without["change"], recorded["change"])
         for side in "ab":
