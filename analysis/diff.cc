@@ -5,13 +5,15 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
+
+#include "analysis/diff_names.h"
 
 namespace karst::analysis {
 namespace {
 
 struct Run {
+  std::uint64_t calls = 0, self_ns = 0;
   std::vector<std::uint64_t> durations;  // ns, thread by thread in order of time; then sorted
   double middle = 0;                     // 0: they are too few
   double within = 0;                     // variance of its logarithm
@@ -21,21 +23,6 @@ struct Both {
   FunctionDiff diff;
   std::vector<Run> runs[2];
 };
-
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-/// Known by its place alone: in its module, or as the number that the traced process gave it.
-bool is_nameless(const FunctionReport& f) {
-  return f.name.starts_with(file_name(f.module) + "+0x") || f.name.starts_with("function#");
-}
-
-/// What tells a module's builds apart. None: it has no build id, or the function is of no module.
-std::optional<std::string> build_of(const reader::Trace& trace, const std::string& path) {
-  for (const reader::Process& process : trace.processes())
-    for (const reader::Module& module : process.modules)
-      if (!path.empty() && module.path == path && !module.build_id.empty()) return module.build_id;
-  return {};
-}
 
 std::uint64_t median(const std::vector<std::uint64_t>& sorted) {
   return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as query::percentiles
@@ -51,16 +38,6 @@ double midmean(const std::vector<std::uint64_t>& sorted) {
   const double part = edge - static_cast<double>(from);  // of the first and the last one outside
   sum -= part * static_cast<double>(sorted[from] + sorted[end - 1]);
   return sum / (2 * edge);
-}
-
-/// The executable of all processes; empty: there are several.
-std::string program_of(const reader::Trace& trace) {
-  std::string program;
-  for (const reader::Process& process : trace.processes()) {
-    if (!program.empty() && process.executable != program) return {};
-    program = process.executable;
-  }
-  return program;
 }
 
 double mean(std::span<const double> values) {
@@ -184,6 +161,8 @@ void add_calls(const Measured& from, const FunctionReport& f, FunctionDiff& diff
   side.total_ns += f.total_ns;
   side.self_ns += f.self_ns;
   side.total_cost_ns += f.total_cost_ns;
+  run.calls += f.calls;
+  run.self_ns += f.self_ns;
   std::vector<std::uint64_t> durations = from.builder.durations_of(f.number);
   for (std::uint64_t& duration : durations) duration = from.trace.clock().to_ns(duration);
   if (run.durations.empty())
@@ -216,8 +195,17 @@ double variance_within(const std::vector<std::uint64_t>& durations) {
   return squares_of(logarithms) / (kParts - 1) / kParts;
 }
 
+/// All values of one side are above all of the other.
+bool are_apart(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto [least_a, most_a] = std::minmax_element(a.begin(), a.end());
+  const auto [least_b, most_b] = std::minmax_element(b.begin(), b.end());
+  return *most_a < *least_b || *most_b < *least_a;
+}
+
 /// Probability that sides differ by so much, by what runs of one program differ by.
 double runs_test(const Both& both, const std::vector<double> (&middles)[2], bool one_run) {
+  const bool several = middles[0].size() + middles[1].size() > 2;
+  const double differ = several ? kRunsDiffer : kOneRunDiffers;
   double usual = 0;
   const double a = mean(middles[0]), b = mean(middles[1]);
   const DiffSide(&sides)[2] = both.diff.side;
@@ -227,15 +215,40 @@ double runs_test(const Both& both, const std::vector<double> (&middles)[2], bool
     usual += within / static_cast<double>(middles[at].size()) / 2;
     const double ns = std::exp(at == 0 ? a : b);
     const double recorded = (ns + sides[at].call_cost_ns()) / ns;
-    if (!one_run) usual += (std::pow(kRunsDiffer * recorded, 2) + std::pow(kRunsDifferNs / ns, 2)) / 2;
+    if (!one_run) usual += (std::pow(differ * recorded, 2) + std::pow(kRunsDifferNs / ns, 2)) / 2;
   }
   const double unknown =
       std::log1p(std::abs(sides[0].call_cost_ns() - sides[1].call_cost_ns()) / std::exp(std::min(a, b)));
-  if (middles[0].size() + middles[1].size() > 2)
-    return mean_test(middles[0], middles[1], usual, kUsualFreedom, unknown);
+  if (several && !are_apart(middles[0], middles[1])) return 1;
+  if (several) return mean_test(middles[0], middles[1], usual, kUsualFreedom, unknown);
   const double difference = std::max(std::abs(a - b) - unknown, 0.0);
   if (!(usual > 0)) return difference == 0 ? 1 : 0;
   return std::erfc(difference / std::sqrt(2 * 2 * usual));
+}
+
+/// By run: the logarithm of the self time of a call; those of runs without any are left out.
+std::vector<double> self_times_of(const std::vector<Run>& runs) {
+  std::vector<double> logarithms;
+  for (const Run& run : runs)
+    if (run.calls != 0 && run.self_ns != 0)
+      logarithms.push_back(std::log(static_cast<double>(run.self_ns) / static_cast<double>(run.calls)));
+  return logarithms;
+}
+
+/// Probability that self times differ so by chance: 1 where that is not known.
+double self_test(const Both& both, bool one_trace) {
+  const std::vector<double> a = self_times_of(both.runs[0]), b = self_times_of(both.runs[1]);
+  if (one_trace || a.empty() || b.empty() || !are_apart(a, b)) return 1;
+  if (a.size() + b.size() > 2) return mean_test(a, b, kRunsDiffer * kRunsDiffer, kUsualFreedom);
+  const bool long_enough = std::max(both.diff.side[0].self_ns, both.diff.side[1].self_ns) >= kLeastOneRunNs;
+  if (both.diff.tested || !long_enough) return 1;
+  return std::erfc(std::abs(a[0] - b[0]) / (2 * kOneRunDiffers));
+}
+
+std::vector<std::uint64_t> calls_of(const std::vector<Run>& runs) {
+  std::vector<std::uint64_t> calls;
+  for (const Run& run : runs) calls.push_back(run.calls);
+  return calls;
 }
 
 std::vector<std::uint64_t> all_of(std::vector<Run>& runs) {
@@ -272,51 +285,94 @@ std::optional<double> test(Both& both, bool one_run) {
   return chance;
 }
 
+/// `chances`: of those that were tested; `self_chances`: of all.
+void judge(std::vector<FunctionDiff>& result, std::vector<double>& chances, std::vector<double>& self_chances,
+           const DiffOptions& options) {
+  adjust_for_many(chances);
+  adjust_for_many(self_chances);
+  const double all_ns = std::max(all_self_ns(result, 0), all_self_ns(result, 1));
+  auto chance = chances.begin(), self_chance = self_chances.begin();
+  for (FunctionDiff& diff : result) {
+    diff.self_chance = *self_chance++;
+    diff.self_changed = diff.self_chance < options.false_share && std::abs(diff.slower_ns()) >= kLeastShare * all_ns;
+    if (!diff.tested) continue;
+    diff.chance = *chance++;
+    diff.changed = diff.chance < options.false_share && std::abs(diff.change()) >= options.least_change;
+  }
+}
+
+/// Events were overwritten or lost, or the budget left functions out.
+bool has_all_calls(const Measured& run) {
+  if (run.report.missing_blocks != 0) return false;
+  for (const reader::Process& process : run.trace.processes()) {
+    if (process.overwritten_events != 0 || process.lost_events != 0) return false;
+    for (const reader::Function& f : process.functions)
+      if (f.culled) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
+bool is_one_trace(Runs first, Runs second) {
+  return first.size() == 1 && second.size() == 1 && first[0].trace.name() == second[0].trace.name();
+}
+
+CountTrust trust_of(Runs first, Runs second) {
+  CountTrust trust;
+  for (const Runs side : {first, second})
+    for (const Measured& run : side) {
+      trust.complete = trust.complete && has_all_calls(run);
+      trust.threads = trust.threads || run.report.threads > 1;
+    }
+  return trust;
+}
+
+double all_self_ns(std::span<const FunctionDiff> functions, int at) {
+  double sum = 0;
+  for (const FunctionDiff& f : functions) sum += f.self_ns(at);
+  return sum;
+}
+
+double FunctionDiff::self_ns(int at) const {
+  return static_cast<double>(side[at].self_ns) / static_cast<double>(runs[at]);
+}
+double FunctionDiff::calls(int at) const { return static_cast<double>(side[at].calls) / static_cast<double>(runs[at]); }
+double FunctionDiff::self_change() const {
+  return in_both() && side[0].self_ns != 0 ? self_ns(1) / calls(1) / (self_ns(0) / calls(0)) - 1 : 0;
+}
+double FunctionDiff::slower_ns() const { return in_both() ? self_ns(1) - self_ns(0) / calls(0) * calls(1) : 0; }
+
 std::vector<FunctionDiff> compare(Runs first, Runs second, const DiffOptions& options) {
-  std::map<std::pair<std::string, std::string>, Both> functions;
-  const bool one_trace =
-      first.size() == 1 && second.size() == 1 && first[0].trace.name() == second[0].trace.name();  // two parts of it
+  std::map<DiffNames::Key, Both> functions;
+  const bool one_trace = is_one_trace(first, second);
   const Runs sides[] = {first, second};
   for (int at = 0; at < 2; ++at) {
     for (std::size_t n = 0; n < sides[at].size(); ++n) {
       const Measured& from = sides[at][n];
-      const std::string program = program_of(from.trace);
+      const DiffNames names(from.trace, one_trace);
       for (const FunctionReport& f : from.report.functions) {
-        std::string of = f.module == program ? std::string() : file_name(f.module);
-        if (is_nameless(f) && !one_trace) {
-          if (auto build = build_of(from.trace, f.module))
-            of = std::move(*build);
-          else
-            of += " of " + from.trace.name();
-        }
-        Both& both = functions[{f.name, std::move(of)}];
+        Both& both = functions[names.of(f.name, f.module)];
         for (int side = 0; side < 2; ++side) both.runs[side].resize(sides[side].size());
         add_calls(from, f, both.diff, at, both.runs[at][n]);
       }
     }
   }
   std::vector<FunctionDiff> result;
-  std::vector<double> chances;
+  std::vector<double> chances, self_chances;
+  const CountTrust trust = trust_of(first, second);
   for (auto& [key, both] : functions) {
+    both.diff.counts = compare_counts(calls_of(both.runs[0]), calls_of(both.runs[1]), trust);
+    for (int at = 0; at < 2; ++at) both.diff.runs[at] = sides[at].size();
     if (const auto chance = test(both, one_trace)) chances.push_back(*chance);
+    self_chances.push_back(self_test(both, one_trace));
     both.runs[0] = both.runs[1] = {};
     result.push_back(std::move(both.diff));
   }
-  adjust_for_many(chances);
-  auto chance = chances.begin();
-  for (FunctionDiff& diff : result) {
-    if (!diff.tested) continue;
-    diff.chance = *chance++;
-    diff.changed = diff.chance < options.false_share && std::abs(diff.change()) >= options.least_change;
-  }
-  const auto order = [](const FunctionDiff& diff) {
-    const std::uint64_t a = diff.side[0].self_ns, b = diff.side[1].self_ns;
-    return std::tuple(!diff.changed, diff.in_both(), ~(a > b ? a - b : b - a));
-  };
-  std::stable_sort(result.begin(), result.end(),
-                   [&](const FunctionDiff& a, const FunctionDiff& b) { return order(a) < order(b); });
+  judge(result, chances, self_chances, options);
+  std::stable_sort(result.begin(), result.end(), [](const FunctionDiff& x, const FunctionDiff& y) {
+    return std::pair(!x.differs(), -std::abs(x.self_more_ns())) < std::pair(!y.differs(), -std::abs(y.self_more_ns()));
+  });
   return result;
 }
 

@@ -11,7 +11,10 @@
 //
 // several runs  They say themselves how much they differ; as they are few, together with what is usual: a moderated
 //               t-test of the logarithms of their midmeans (Smyth, 2004), where that is worth kUsualFreedom runs more.
-// one a side    Two tests, both of which must say so. The midmeans must differ by more than is usual. And the durations
+//               All runs of one side must also be above all of the other.
+// one a side    Two tests, both of which must say so. The midmeans must differ by more than is usual (kOneRunDiffers,
+// as
+//               machines change their speed from run to run). And the durations
 //               of all calls go through a rank test (Mann and Whitney): how probable are ranks so different if both
 //               sides are draws of one distribution?
 //
@@ -24,7 +27,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/diff_counts.h"
 #include "analysis/report.h"
+#include "query/edges.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -40,7 +45,15 @@ inline constexpr std::uint64_t kLeastTested = 8;
 /// part of it, and so many ns. Sixteen runs of programs with allocations and random memory had 0.4 to 1.6%, and 2 ns.
 inline constexpr double kRunsDiffer = 0.01, kRunsDifferNs = 2;
 /// Degrees of freedom.
-inline constexpr double kUsualFreedom = 10;
+inline constexpr double kUsualFreedom = 4;
+/// The same of one run a side. Clock rates and neighbours change from run to run, which one run cannot tell: two runs
+/// of one binary were seen to differ by 29%.
+inline constexpr double kOneRunDiffers = 0.12;
+/// Of one run a side, the self time of a function with few calls is judged only if it is so long.
+inline constexpr std::uint64_t kLeastOneRunNs = 20'000'000;
+
+/// A function's self time changed only if that is so much of all functions'.
+inline constexpr double kLeastShare = 0.01;
 
 /// Sums of all its runs.
 struct DiffSide {
@@ -59,7 +72,19 @@ struct FunctionDiff {
   DiffSide side[2];          ///< without calls: the function is not there
   bool tested = false;       ///< both sides have runs with kLeastTested complete calls
   double chance = 1;         ///< adjusted probability that both sides are alike
-  bool changed = false;      ///< by the options
+  bool changed = false;      ///< its calls' durations, by the options
+  double self_chance = 1;    ///< the same of the self time of a call: its sum in a run
+  bool self_changed = false;
+  Counts counts = Counts::kSame;  ///< of its calls
+  std::size_t runs[2] = {1, 1};
+  bool in_time() const { return changed || self_changed; }
+  /// Its count, its time, or that there is one.
+  bool differs() const { return in_time() || counts != Counts::kSame; }
+  double self_ns(int at) const;  ///< of a run, as a mean; as calls() is
+  double calls(int at) const;
+  double self_more_ns() const { return self_ns(1) - self_ns(0); }
+  double self_change() const;  ///< of the self time of a call: 0.05 is 5% longer
+  double slower_ns() const;    ///< what B's calls take more than as many of A would, by themselves
   bool in_both() const { return side[0].calls != 0 && side[1].calls != 0; }
   /// Of the midmean: 0.05 is 5% longer; 0 where a side has none.
   double change() const {
@@ -72,12 +97,18 @@ struct Measured {
   const Report& report;
   const ReportBuilder& builder;
   const reader::Trace& trace;
+  const std::vector<query::Edge>* edges = nullptr;  ///< of the builder's functions; null: not known
 };
 
-/// The changed functions come first, those with the greatest difference of self time before others; then those that are
-/// on one side alone; then the rest. A function is the same if its name and its module's file name are: paths and lines
-/// differ between builds. So are those of the traced program, whatever that is called. One without a name is the same
-/// only at the same address of the same build of its module. Each side has a run at least.
+/// Self time of all functions of a run, in ns.
+double all_self_ns(std::span<const FunctionDiff> functions, int at);
+bool is_one_trace(std::span<const Measured> first, std::span<const Measured> second);  ///< two parts of it
+CountTrust trust_of(std::span<const Measured> first, std::span<const Measured> second);
+
+/// Those that differ come first, with the greatest difference of self time before others; then the rest. A function is
+/// the same if its name and its module's file name are: paths and lines differ between builds. So are those of the
+/// traced program, whatever that is called. One without a name is the same only at the same address of the same build
+/// of its module. Each side has a run at least.
 std::vector<FunctionDiff> compare(std::span<const Measured> first, std::span<const Measured> second,
                                   const DiffOptions& options);
 

@@ -13,9 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/diff_calls.h"
+#include "analysis/diff_findings.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/diff_text.h"
 #include "cli/flame_svg.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -36,23 +39,32 @@ struct Options {
   TextOptions text;
 };
 
-constexpr const char* kFooter = R"(A is the first trace, B the second. Each function's calls in A are compared with
-those in B. It is listed if its calls take longer or shorter now, or if it is in
-one of them alone.
+constexpr const char* kFooter = R"(A is the first trace, B the second. First stands what explains the difference in
+time, what is certain before the rest:
+
+  normalize_word calls Stop::Stop 720,000 times, before 1: +190 ms  exact
+  hash takes 424 ns a call by itself, before 232: +1.9 ms           certain
+
+A number of calls is exact with one run a side. It may vary if several threads
+make calls, or if a trace is incomplete; then that is said, as it is if runs of
+one side differ. Listed are callers that call more often than their own number
+of calls explains. A time is certain if it is beyond chance. What may be chance
+is listed behind, the greatest first.
+
+The table has each function whose calls differ in number or in time:
 
   change   of the mean of the middle half of its calls' durations, from A to B;
            new, gone
   p50      the median of those durations
   self, total, calls  as in karst report; of several runs the mean
 
-What is listed is no chance: a test of the durations of complete calls says so,
-with 8 calls or more on each side. At most 1% of the listed functions are
-expected to be chance (Benjamini-Hochberg), and changes below 2% are left out.
+Durations are tested from 8 complete calls a side on, self times of several runs
+too. At most 1% of the functions listed for their time are expected to be chance
+(Benjamini-Hochberg), and changes below 2% are left out.
 
-Runs of one program differ by some percent. One run a side cannot tell how much;
-1% and 2 ns are taken for usual. Give several a side, made in turns: then they
-say it themselves (a moderated t-test), less is listed by chance, and smaller
-changes are found.
+One run a side cannot tell how much runs differ: 12% is taken for usual, so that
+only changes of some 45% are certain. Give several a side, made in turns: then they
+say it themselves (a moderated t-test), and smaller changes are found.
 
   karst diff before.karst after.karst
   karst diff before-*.karst --with after-*.karst
@@ -69,7 +81,10 @@ what the estimate may be off by for these.
 svg is a picture of two flame graphs on one scale, of one run a side: B's stands
 up, A's hangs below it. What takes longer in B is red, what takes less is blue.
 
-Exit status with --fail-over: 3 if a listed function takes longer by more.)";
+Exit status with --fail-over: 3 if for a function it is certain that its calls
+take longer by more, or that there are more of them by more and they take more
+time in all by more. A new function counts if it takes so much of all time, and
+all takes longer.)";
 
 Result<double> parse_percent(std::string_view text) {
   double number = -1;
@@ -86,6 +101,7 @@ struct Run {
   std::unique_ptr<Input> input;
   std::unique_ptr<analysis::ReportBuilder> builder;
   analysis::Report report;
+  query::EdgeSums edges;
 };
 using Side = std::vector<Run>;
 
@@ -115,7 +131,9 @@ Status add_up(Side& side) {
     run.builder = std::make_unique<analysis::ReportBuilder>(run.input->trace, run.input->function_set());
     run.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
       run.builder->add(thread, calls);
+      run.edges.add(run.builder->parts().latest());
     });
+    run.edges.settle();
     run.report = run.builder->finish();
     if (run.report.functions.empty() && !names_functions(*run.input)) return nothing_passes(*run.input);
   }
@@ -124,7 +142,7 @@ Status add_up(Side& side) {
 
 std::vector<analysis::Measured> measured(const Side& side) {
   std::vector<analysis::Measured> runs;
-  for (const Run& run : side) runs.push_back({run.report, *run.builder, run.input->trace});
+  for (const Run& run : side) runs.push_back({run.report, *run.builder, run.input->trace, &run.edges.edges()});
   return runs;
 }
 
@@ -159,26 +177,29 @@ std::string change_text(const analysis::FunctionDiff& diff) {
 std::string summary(const std::vector<analysis::FunctionDiff>& functions, const Side& a, const Side& b) {
   const std::size_t runs_a = a.size(), runs_b = b.size();
   const bool one_trace = a.front().input->trace.name() == b.front().input->trace.name();
-  std::size_t tested = 0, changed = 0, few = 0, alone = 0;
+  std::size_t tested = 0, changed = 0, few = 0, alone = 0, counts = 0;
   for (const analysis::FunctionDiff& diff : functions) {
     tested += diff.tested ? 1 : 0;
-    changed += diff.changed ? 1 : 0;
+    changed += diff.in_time() ? 1 : 0;
+    counts += diff.in_both() && diff.counts != analysis::Counts::kSame ? 1 : 0;
     alone += diff.in_both() ? 0 : 1;
     few += diff.in_both() && !diff.tested ? 1 : 0;
   }
   std::string text =
       fmt::format("{} compared: {} changed", plural(tested, "function"), changed == 0 ? "none" : count_text(changed));
+  if (counts != 0) text += fmt::format("; calls of {} differ in number", count_text(counts));
   if (alone != 0) text += fmt::format("; {} in A or B alone", count_text(alone));
   if (few != 0) text += fmt::format("; {} with too few calls to tell", count_text(few));
   const std::string how = runs_a + runs_b > 2 ? fmt::format("{} and {} runs, t-test", runs_a, runs_b)
                           : one_trace         ? "rank test"
-                                      : "rank test; runs are taken to differ by 1% and 2 ns, several a side would tell";
+                                              : "rank test; runs are taken to differ by 12%, several a side would tell";
   return fmt::format("{} ({}; 1% of what is listed may be chance; changes below 2% are not)", text, how);
 }
 
-void print_text(const std::vector<analysis::FunctionDiff>& functions, const Side& side_a, const Side& side_b, bool all,
-                Screen& screen) {
+void print_text(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
+                const Side& side_a, const Side& side_b, bool all, Screen& screen) {
   const std::size_t runs_a = side_a.size(), runs_b = side_b.size();
+  print_findings(found, {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)}, all, screen);
   screen.output().append(wrap(summary(functions, side_a, side_b), screen.width(), 0) + "\n");
   Table table({{"change", "change", false, true, 0, 8},
                {"p50-a", "p50 A", false, true, 0, 10},
@@ -192,7 +213,7 @@ void print_text(const std::vector<analysis::FunctionDiff>& functions, const Side
                {"function", "function"}},
               Shorten::kName);
   for (const analysis::FunctionDiff& diff : functions) {
-    if (!all && !diff.changed && diff.in_both()) continue;
+    if (!all && !diff.differs()) continue;
     const analysis::DiffSide &a = diff.side[0], &b = diff.side[1];
     const auto of = [](const analysis::DiffSide& side, std::uint64_t ns, bool known) {
       return side.calls == 0 || !known ? std::string("-") : duration_text(ns);
@@ -205,7 +226,8 @@ void print_text(const std::vector<analysis::FunctionDiff>& functions, const Side
   if (!table.empty()) table.print(screen);
 }
 
-void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side& a, const Side& b, Output& output) {
+void print_json(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
+                const Side& a, const Side& b, Output& output) {
   const analysis::DiffOptions used;
   Json json;
   json.open('{').field("a", a[0].input->trace.name()).field("b", b[0].input->trace.name());
@@ -214,9 +236,12 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side
   json.field("false_share", used.false_share).field("least_change", used.least_change);
   const CostRange of_a = call_cost_of(*a[0].input), of_b = call_cost_of(*b[0].input);
   json.field("call_cost_ns", std::max(of_a.most, of_b.most));
-  json.field("call_cost_off_by_ns", std::max(of_a.off_by, of_b.off_by)).key("functions").open('[');
+  json.field("call_cost_off_by_ns", std::max(of_a.off_by, of_b.off_by));
+  add_findings(found, json);
+  json.key("functions").open('[');
   for (const analysis::FunctionDiff& diff : functions) {
     json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);
+    json.field("self_changed", diff.self_changed).field("counts", analysis::word_of(diff.counts));
     if (diff.tested) {
       json.key("change").value(diff.change(), 6).key("chance").value(diff.chance, 9);
     } else {
@@ -311,6 +336,7 @@ int diff(const Options& options) {
   for (Side* side : {&*a, &*b})
     if (const Status added = add_up(*side); !added) return fail(added.error());
   const auto functions = analysis::compare(measured(*a), measured(*b), {});
+  const auto found = analysis::findings(functions, analysis::compare_calls(measured(*a), measured(*b)));
   const reader::Trace &first_a = a->front().input->trace, &first_b = b->front().input->trace;
   const std::string program_a = program_of(first_a), program_b = program_of(first_b);
   const bool one_in_both = std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.in_both(); });
@@ -331,22 +357,23 @@ int diff(const Options& options) {
   if (options.format != "text") {
     Output output = Output::to_stdout();
     if (options.format == "json") {
-      print_json(functions, *a, *b, output);
+      print_json(functions, found, *a, *b, output);
     } else if (const Status drawn = print_svg(*a, *b, *sides, output); !drawn) {
       return fail(drawn.error());
     }
     status = finish_output(output, first_a);
   } else {
     Screen screen(options.text);
-    print_text(functions, *a, *b, options.all, screen);
+    print_text(functions, found, *a, *b, options.all, screen);
     const Input &of_a = *a->front().input, &of_b = *b->front().input;
     say_cost(screen, of_a);
     if (cost_text(of_b) != cost_text(of_a)) say_cost(screen, of_b);  // by another clock
     status = screen.finish(&first_a);
   }
   if (status != kExitOk || options.fail_over.empty()) return status;
-  const auto slower = [&](const analysis::FunctionDiff& f) { return f.changed && f.change() > *limit; };
-  const auto count = std::count_if(functions.begin(), functions.end(), slower);
+  const double all_ns[] = {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)};
+  const auto over = [&](const analysis::FunctionDiff& f) { return analysis::is_over(f, *limit, all_ns); };
+  const auto count = std::count_if(functions.begin(), functions.end(), over);
   if (count == 0) return kExitOk;
   std::fprintf(stderr, "karst: calls of %s take over %s longer\n",
                plural(static_cast<std::uint64_t>(count), "function").c_str(), options.fail_over.c_str());
@@ -377,7 +404,7 @@ void register_diff(Command app, int& status) {
     command.add_option(name, *request, fmt::format("As --request, of {} alone", side))
         .check(positive())
         .type_name("ID");
-  command.add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
+  command.add_option("--fail-over", options->fail_over, "Exit with 3 if a function certainly takes so much longer")
       .type_name("PERCENT%");
   command.add_flag("--all", options->all, "List all functions, also those without a change");
   add_format_options(command, options->format, {"text", "json", "svg"});
