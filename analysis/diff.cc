@@ -13,7 +13,7 @@ namespace karst::analysis {
 namespace {
 
 struct Run {
-  std::uint64_t calls = 0, self_ns = 0;
+  std::uint64_t calls = 0, self_ns = 0, self_cost_ns = 0;
   std::vector<std::uint64_t> durations;  // ns, thread by thread in order of time; then sorted
   double middle = 0;                     // 0: they are too few
   double within = 0;                     // variance of its logarithm
@@ -163,6 +163,7 @@ void add_calls(const Measured& from, const FunctionReport& f, FunctionDiff& diff
   side.total_cost_ns += f.total_cost_ns;
   run.calls += f.calls;
   run.self_ns += f.self_ns;
+  run.self_cost_ns += f.self_cost_ns;
   std::vector<std::uint64_t> durations = from.builder.durations_of(f.number);
   for (std::uint64_t& duration : durations) duration = from.trace.clock().to_ns(duration);
   if (run.durations.empty())
@@ -235,14 +236,26 @@ std::vector<double> self_times_of(const std::vector<Run>& runs) {
   return logarithms;
 }
 
+/// What was taken out of the self time of a call, in ns.
+double self_cost_of(const std::vector<Run>& runs) {
+  std::uint64_t calls = 0, cost = 0;
+  for (const Run& run : runs) {
+    calls += run.calls;
+    cost += run.self_cost_ns;
+  }
+  return calls == 0 ? 0 : static_cast<double>(cost) / static_cast<double>(calls);
+}
+
 /// Probability that self times differ so by chance: 1 where that is not known.
 double self_test(const Both& both, bool one_trace) {
   const std::vector<double> a = self_times_of(both.runs[0]), b = self_times_of(both.runs[1]);
   if (one_trace || a.empty() || b.empty() || !are_apart(a, b)) return 1;
-  if (a.size() + b.size() > 2) return mean_test(a, b, kRunsDiffer * kRunsDiffer, kUsualFreedom);
+  const double cost = std::abs(self_cost_of(both.runs[0]) - self_cost_of(both.runs[1]));
+  const double unknown = std::log1p(cost / std::exp(std::min(mean(a), mean(b))));
+  if (a.size() + b.size() > 2) return mean_test(a, b, kSelfDiffers * kSelfDiffers, kUsualFreedom, unknown);
   const bool long_enough = std::max(both.diff.side[0].self_ns, both.diff.side[1].self_ns) >= kLeastOneRunNs;
   if (both.diff.tested || !long_enough) return 1;
-  return std::erfc(std::abs(a[0] - b[0]) / (2 * kOneRunDiffers));
+  return std::erfc(std::max(std::abs(a[0] - b[0]) - unknown, 0.0) / (2 * kOneRunDiffers));
 }
 
 std::vector<std::uint64_t> calls_of(const std::vector<Run>& runs) {

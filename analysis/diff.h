@@ -46,8 +46,10 @@ inline constexpr std::uint64_t kLeastTested = 8;
 inline constexpr double kRunsDiffer = 0.01, kRunsDifferNs = 2;
 /// Degrees of freedom.
 inline constexpr double kUsualFreedom = 4;
-/// The same of one run a side. Clock rates and neighbours change from run to run, which one run cannot tell: two runs
-/// of one binary were seen to differ by 29%.
+/// The same of the self time of a run's calls, a sum, which has the machine's interruptions in it.
+inline constexpr double kSelfDiffers = 0.05;
+/// The same as kRunsDiffer of one run a side. Clock rates and neighbours change from run to run, which one run cannot
+/// tell: two runs of one binary were seen to differ by 29%.
 inline constexpr double kOneRunDiffers = 0.12;
 /// Of one run a side, the self time of a function with few calls is judged only if it is so long.
 inline constexpr std::uint64_t kLeastOneRunNs = 20'000'000;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace karst::analysis {
 namespace {
@@ -13,6 +14,7 @@ Finding of_count(const CallDiff& call) {
   found.function = call.callee;
   for (int at = 0; at < 2; ++at) found.calls[at] = call.calls(at);
   found.more_ns = call.gained_ns();
+  found.weight_ns = std::abs(found.more_ns);
   found.counts = call.counts;
   found.certain = is_certain(call.counts);
   return found;
@@ -33,10 +35,33 @@ Finding of_time(const FunctionDiff& f) {
     found.call_self_ns[at] = f.self_ns(at) / f.calls(at);
   }
   found.more_ns = f.slower_ns();
+  found.weight_ns = std::abs(found.more_ns);
   const bool durations = f.changed && is_its_own(f);
   found.certain = durations || f.self_changed;
   found.chance = durations || !f.self_changed ? f.chance : f.self_chance;
   return found;
+}
+
+/// What all functions' durations changed by, as machines change their speed: the median of theirs. 1: they are too few.
+double common_change(std::span<const FunctionDiff> functions) {
+  constexpr std::size_t kLeast = 5;
+  std::vector<double> changes;
+  for (const FunctionDiff& f : functions)
+    if (f.tested) changes.push_back(1 + f.change());
+  if (changes.size() < kLeast) return 1;
+  const auto middle = changes.begin() + static_cast<std::ptrdiff_t>(changes.size() / 2);
+  std::nth_element(changes.begin(), middle, changes.end());
+  return *middle;
+}
+
+/// What a time that may be chance is ranked by: the sum of a run has the machine's interruptions in it, which the
+/// midmean has not. But what only few calls took is in the sum alone.
+double weight_of(const FunctionDiff& f, double common) {
+  constexpr double kOfSum = 0.1;
+  const double sum = f.slower_ns();
+  if (!f.tested) return kOfSum * std::abs(sum);
+  const double middle = (f.side[1].middle_ns - common * f.side[0].middle_ns) * f.calls(1);
+  return std::max(kOfSum * std::abs(sum), std::min(std::abs(sum), std::abs(middle)));
 }
 
 bool is_called_more(const FunctionDiff& f, double limit, const double (&all_ns)[2]) {
@@ -55,9 +80,13 @@ bool is_called_more(const FunctionDiff& f, double limit, const double (&all_ns)[
 std::vector<Finding> findings(std::span<const FunctionDiff> functions, std::span<const CallDiff> calls) {
   std::vector<Finding> all;
   for (const CallDiff& call : calls) all.push_back(of_count(call));
-  for (const FunctionDiff& f : functions)
-    if (f.in_both()) all.push_back(of_time(f));
-  const auto order = [](const Finding& f) { return std::tuple(!f.certain, -std::abs(f.more_ns)); };
+  const double common = common_change(functions);
+  for (const FunctionDiff& f : functions) {
+    if (!f.in_both()) continue;
+    all.push_back(of_time(f));
+    if (!all.back().certain) all.back().weight_ns = weight_of(f, common);
+  }
+  const auto order = [](const Finding& f) { return std::pair(!f.certain, -f.weight_ns); };
   std::stable_sort(all.begin(), all.end(), [&](const Finding& a, const Finding& b) { return order(a) < order(b); });
   return all;
 }

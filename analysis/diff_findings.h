@@ -19,6 +19,7 @@ struct Finding {
   double calls[2] = {0, 0};         ///< of a run: of the function by the caller; of a time, all
   double call_self_ns[2] = {0, 0};  ///< of a time: self time of a call
   double more_ns = 0;               ///< of a run, from A to B
+  double weight_ns = 0;             ///< what it is ranked by: `more_ns` without what looks like the machine's doing
   bool certain = false;
   double chance = 0;              ///< of a time: probability that the sides are alike
   Counts counts = Counts::kSame;  ///< of a count

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import answers  # noqa: E402
 import budget  # noqa: E402
 import calls  # noqa: E402
+import changes  # noqa: E402
 import corrected  # noqa: E402
 import files  # noqa: E402
 import live  # noqa: E402
@@ -40,7 +41,7 @@ from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
             "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers",
-            "wrappers", "sizes", "viewer")
+            "changes", "wrappers", "sizes", "viewer")
 
 
 def parse_arguments():
@@ -120,6 +121,7 @@ def main():
         "sched": lambda: states.bench_states(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "answers": lambda: answers.bench_answers(rounds, options, scratch, notes),
+        "changes": lambda: changes.bench_changes(options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
         "sizes": lambda: sizes.bench_sizes(scratch, notes),
         "viewer": lambda: viewer.bench_viewer(options.quick, scratch, notes),

@@ -122,7 +122,7 @@ TEST(Diff, SeveralRunsSayHowMuchTheyDiffer) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const auto alike = compare_runs(100 * seed + 5001, 5, 0, 2 * kRunsDiffer);
     loud += std::any_of(alike.begin(), alike.end(), is_changed) ? 1 : 0;
-    for (const FunctionDiff& f : compare_runs(100 * seed + 7001, 4, 0.05, kRunsDiffer))
+    for (const FunctionDiff& f : compare_runs(100 * seed + 7001, 5, 0.05, kRunsDiffer))
       if (f.changed) ++(f.name == "f" + std::to_string(kPlanted) ? found : others);
   }
   EXPECT_LE(loud, 2);
@@ -167,18 +167,18 @@ std::vector<FunctionDiff> diff_of_callers(const std::array<std::uint64_t, 2>& ca
 }
 
 TEST(Diff, WhatTracingMayHaveTakenIsNoChange) {
-  // 30 calls more take 120 ns of 2100, and tracing 600 more.
-  EXPECT_TRUE(diff_of_callers({10, 40}, 0, false)[0].changed);
+  // 90 calls more take 360 ns of 2100, and tracing 1800 more.
+  EXPECT_TRUE(diff_of_callers({10, 100}, 0, false)[0].changed);
   const FunctionDiff more_calls = diff_of_callers({10, 40}, 0, true)[0];
   EXPECT_FALSE(more_calls.changed);
   EXPECT_NEAR(more_calls.side[1].middle_ns - more_calls.side[0].middle_ns, 30 * 4, 2);
   EXPECT_NEAR(more_calls.side[1].call_cost_ns() - more_calls.side[0].call_cost_ns(), 30 * 20, 2);
   EXPECT_FALSE(diff_of_callers({40, 10}, 0, true)[0].changed);
   // What is longer by more than that is told, and all of it where as many calls are made.
-  const FunctionDiff longer = diff_of_callers({10, 40}, 1500, true)[0];
+  const FunctionDiff longer = diff_of_callers({10, 40}, 6000, true)[0];
   EXPECT_TRUE(longer.changed);
-  EXPECT_NEAR(longer.change(), (30 * 4 + 1500) / 2040.0, 0.02);
-  EXPECT_TRUE(diff_of_callers({40, 40}, 150, true)[0].changed);
+  EXPECT_NEAR(longer.change(), (30 * 4 + 6000) / 2040.0, 0.02);
+  EXPECT_TRUE(diff_of_callers({40, 40}, 3000, true)[0].changed);
   EXPECT_FALSE(diff_of_callers({40, 40}, 0, true)[0].changed);
 }
 
