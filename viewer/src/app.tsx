@@ -11,7 +11,7 @@ import { START, store, useStore, type LoadedTrace, type State } from "./model/st
 import { plain } from "./model/names";
 import { openOnFinding, watchHands } from "./model/opening";
 import { count, duration, percent } from "./model/time";
-import { fromHash, toHash } from "./model/url";
+import { firstTab, fromHash, toHash } from "./model/url";
 import { clampView, wholeView, type View } from "./model/view";
 import { Dock } from "./panels/dock";
 import { Help } from "./panels/help";
@@ -185,6 +185,7 @@ function startState(traces: LoadedTrace[]): Partial<State> {
   const range = traces[0]!.info.range;
   const total = store.total;
   const whole = range ? { begin: range.begin, span: Math.max(range.end - range.begin, 20) } : wholeView(total);
+  said.tab ??= firstTab(traces);
   said.view = said.view ? clampView(said.view, total) : whole;
   try {
     const theme = localStorage.getItem("karst-theme");
