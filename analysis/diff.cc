@@ -260,6 +260,7 @@ double self_test(const Both& both, bool one_trace) {
 
 std::vector<std::uint64_t> calls_of(const std::vector<Run>& runs) {
   std::vector<std::uint64_t> calls;
+  calls.reserve(runs.size());
   for (const Run& run : runs) calls.push_back(run.calls);
   return calls;
 }
