@@ -43,7 +43,7 @@ inline constexpr std::uint64_t kLeastTested = 8;
 /// part of it, and so many ns. Sixteen runs of programs with allocations and random memory had 0.4 to 1.6%, and 2 ns.
 inline constexpr double kRunsDiffer = 0.01, kRunsDifferNs = 2;
 /// Degrees of freedom.
-inline constexpr double kUsualFreedom = 4;
+inline constexpr double kUsualFreedom = 10;
 /// The same of the self time of a run's calls, a sum, which has the machine's interruptions in it.
 inline constexpr double kSelfDiffers = 0.05;
 /// The same as kRunsDiffer of one run a side. Clock rates and neighbours change from run to run, which one run cannot

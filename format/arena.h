@@ -124,7 +124,8 @@ struct ArenaHeader {
   std::uint64_t values_offset;     ///< of the ArenaValues (format/values.h); 0: there are none
   std::uint32_t call_cost_off_by;  ///< as CostRecord::off_by
   std::uint32_t reserved;
-  std::uint64_t reserving_ticks;  ///< of the CPU time of threads and of the maintenance process, to make blocks real
+  std::uint64_t
+      reserving_ticks;  ///< that threads and the maintenance process took to make blocks real, without long waits
 };
 static_assert(sizeof(ArenaHeader) == 416 && sizeof(ArenaHeader) <= 4096);
 

@@ -93,9 +93,9 @@ class ArenaView {
   /// libkarst was brought into the process as it ran: calls may have been open.
   bool began_late() const { return (now().began & format::kBeganLate) != 0; }
   std::uint64_t min_duration_ticks() const { return layout_.min_duration_ticks; }
-  /// Calls for whose counters there was no memory.
-  /// Ticks that it took the kernel to make memory for events, whoever asked it to.
+  /// As ArenaHeader::reserving_ticks.
   std::uint64_t reserving_ticks() const { return now().reserving_ticks; }
+  /// Calls for whose counters there was no memory.
   std::uint64_t uncounted_calls() const { return now().uncounted_calls; }
 
   /// The log of switches, in the order of their making. If it was too short for all of them the first record says so

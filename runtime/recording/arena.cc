@@ -287,6 +287,7 @@ void Arena::stand_in() {
   store(thread_count_, 0U);
   store(blocks_reserved_, 0U);
   store(reserving_, 0U);
+  store(blocks_dumped_, 0U);
   store(capacity_, 0U);
   store(count_pages_, 0U);
   if (stands_in_ || !mapping_is_free_) return;

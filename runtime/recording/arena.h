@@ -166,6 +166,8 @@ class Arena {
   bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
   bool put_values() const;
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
+  bool make_real(std::uint64_t offset, std::uint64_t size) const;
+  void advise_dump_of_blocks(std::uint32_t up_to);
   bool reserve_step(std::uint32_t done, std::uint32_t count);
   bool reserve_blocks(std::uint32_t up_to);
   void ask_for_blocks_ahead(std::uint32_t index);
@@ -193,6 +195,7 @@ class Arena {
   std::uint32_t thread_count_ = 0;
   std::uint32_t blocks_reserved_ = 0;
   std::uint32_t reserving_ = 0;        ///< somebody makes blocks real, a step at a time
+  std::uint32_t blocks_dumped_ = 0;    ///< a core file has them
   std::uint64_t reserving_ticks_ = 0;  ///< a block's, the least of all steps
   std::uint32_t capacity_ = 0;         ///< blocks, as far as memory can be had
   std::uint32_t count_pages_ = 0;

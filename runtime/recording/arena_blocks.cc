@@ -5,6 +5,7 @@
 #include "runtime/recording/thread_parts.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
@@ -14,11 +15,12 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint32_t kStep = 16;      // 64 KiB, some 50 us: whoever maps memory may wait for it
+constexpr std::uint32_t kStep = 16;  // 64 KiB, some 50 us: whoever maps memory may wait for it
+constexpr std::uint32_t kDumpStep = 128;
 constexpr std::uint32_t kFirstStep = 8;  // most processes of a build or a script make a few calls
 constexpr std::uint64_t kWaited = 4;     // times the least that a step took
 constexpr std::uint32_t kLeastLead = 128;
-constexpr std::uint32_t kMostLead = 1024;  // 4 MiB
+constexpr std::uint32_t kMostLead = 256;  // 1 MiB
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kClaimsAhead = 15;
@@ -60,11 +62,23 @@ void raise(std::uint32_t& word, std::uint32_t to) {
 
 }  // namespace
 
-/// Blocks from `done` on, which all before are real; the kernel's work is the same whoever does it, and is timed.
+// Many at once: while that is told to the kernel nobody else's memory can be made, or mapped.
+void Arena::advise_dump_of_blocks(std::uint32_t up_to) {
+  for (std::uint32_t done = load(blocks_dumped_); done < up_to; done = load(blocks_dumped_)) {
+    const std::uint32_t left = layout_.block_capacity - done;
+    const std::uint32_t step = left < kDumpStep ? left : kDumpStep;
+    advise_dump(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize);
+    raise(blocks_dumped_, done + step);
+  }
+}
+
+/// Makes blocks from `done` on real, all before it being so.
 bool Arena::reserve_step(std::uint32_t done, std::uint32_t count) {
+  // The group is asked for each whole step; who makes fewer while another makes steps is not to get round that.
+  if (done >= kFirstStep && count < kStep && !memory_group_has_room(std::uint64_t{count} * kBlockSize)) return false;
   const std::uint64_t begin = arch::time_stamp();
   const bool is_real =
-      reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{count} * kBlockSize);
+      make_real(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{count} * kBlockSize);
   const std::uint64_t ticks = (arch::time_stamp() - begin) / count + 1;
   if (!is_real) return false;
   const std::uint64_t least = load(reserving_ticks_);
@@ -72,14 +86,15 @@ bool Arena::reserve_step(std::uint32_t done, std::uint32_t count) {
   // What took far longer waited, for a CPU mostly.
   const std::uint64_t most = kWaited * (least != 0 ? least : ticks);
   __atomic_add_fetch(&header().reserving_ticks, (ticks < most ? ticks : most) * count, __ATOMIC_RELAXED);
+  advise_dump_of_blocks(done + count);
   raise(blocks_reserved_, done + count);
   raise(header().blocks_reserved, done + count);
   return true;
 }
 
-// One at a time makes steps. Who finds another at it makes no more than what it must have, and whose kernel work that
-// is done already costs nearly nothing. The word is no lock: whoever has it may have been interrupted, by a handler
-// that never returns even.
+// One at a time makes steps. Who finds another at it makes no more than what it must have; what of that is real already
+// costs nearly nothing. The word is no lock: who has it may have been interrupted, by a handler that never returns
+// even.
 bool Arena::reserve_blocks(std::uint32_t up_to) {
   const bool makes_steps = exchange_if(reserving_, 0U, 1U);
   bool is_real = true;

@@ -267,23 +267,25 @@ void Arena::advise_dump(std::uint64_t offset, std::uint64_t size) const {
   sys::madvise(reinterpret_cast<void*>(base_ + begin), align_up(offset + size, kBlockSize) - begin, MADV_DODUMP);
 }
 
+bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
+  if (!make_real(offset, size)) return false;
+  advise_dump(offset, size);
+  return true;
+}
+
 // Populating both allocates the pages and maps them, and reports that memory is short instead of a SIGBUS at the first
 // store. It needs no descriptor, so it works after a daemon has closed all of them.
-bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
+bool Arena::make_real(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t begin = align_down(offset, kBlockSize);
   const std::uint64_t end = align_up(offset + size, kBlockSize);
   if (end - begin >= kLargeStep && !memory_group_has_room(end - begin)) return false;
   // What was allocated in a file has its place on the disk; without the descriptor the page fault sees to that.
   if (in_file_ && descriptor_.is_there() && !allocate(begin, end)) return false;
   const long result = sys::populate(reinterpret_cast<void*>(base_ + begin), end - begin);
-  if (result == 0) advise_dump(begin, end - begin);
   if (result != -22 /* EINVAL: Linux before 5.14 */) return result == 0;
   rlimit limit{};
-  if (!descriptor_.is_there() || sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) != 0 ||
-      limit.rlim_cur < end || !allocate(begin, end))
-    return false;
-  advise_dump(begin, end - begin);
-  return true;
+  return descriptor_.is_there() && sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) == 0 &&
+         limit.rlim_cur >= end && allocate(begin, end);
 }
 
 bool Arena::allocate(std::uint64_t begin, std::uint64_t end) const {

@@ -33,6 +33,19 @@ class Diff(Case):
                      ["--fail-over", "5%", "--function", "same", before, after]):
             self.assertEqual(self.karst("diff", *fine).returncode, 0)
 
+    def test_calls_that_are_more_come_first_and_fail(self):
+        few, many = self.path("few.karst"), self.path("many.karst")
+        text = self.good("diff", few, many)
+        self.assertIn("\nhandle calls lookup 300 times, before 100: +", text)
+        self.assertNotIn("lookup calls leaf", text)  # follows from it
+        self.assertRegex(text, r"1 changed; calls of 2 differ in number")
+        first = json.loads(self.good("diff", "--json", few, many))["findings"][0]
+        self.assertEqual((first["kind"], first["caller"], first["function"], first["certain"]),
+                         ("count", "handle", "lookup", True))
+        self.assertEqual(self.karst("diff", "--fail-over", "5%", few, many).returncode, 3)
+        self.assertEqual(self.karst("diff", "--fail-over", "5%", many, few).returncode, 0)
+        self.assertEqual(self.karst("diff", "--fail-over", "5%", many, many).returncode, 0)
+
     def test_several_runs_a_side(self):
         before, after = self.path("before.karst"), self.path("after.karst")
         text = self.good("diff", before, before, "--with", after, after, after)

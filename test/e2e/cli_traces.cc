@@ -70,6 +70,24 @@ void write_steady(const std::filesystem::path& path, std::uint64_t length) {
   sample.write(writer);
 }
 
+// handle() a hundred times, each with so many calls of lookup(), each with one of leaf().
+void write_lookups(const std::filesystem::path& path, int lookups) {
+  SampleTrace sample;
+  sample.process(10, "app", {"handle", "lookup", "leaf"}).thread(10, "app");
+  std::uint64_t now = 1000;
+  for (int i = 0; i < 100; ++i) {
+    sample.enter(1, now += 10);
+    for (int n = 0; n < lookups; ++n) {
+      now += 10;
+      sample.enter(2, now).call(3, now + 100, now + 200);
+      sample.exit(2, now += 300);
+    }
+    sample.exit(1, now += 10);
+  }
+  writing::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
 // A program that made one call.
 void write_one(const std::filesystem::path& path) {
   SampleTrace sample;
@@ -120,6 +138,8 @@ int main(int argc, char** argv) {
     karst::test::write_long(directory / "long.karst");
     karst::test::write_steady(directory / "before.karst", 48);
     karst::test::write_steady(directory / "after.karst", 98);
+    karst::test::write_lookups(directory / "few.karst", 1);
+    karst::test::write_lookups(directory / "many.karst", 3);
     karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
     karst::test::write_synthetic(directory / "walk.karst", 4'000, karst::writing::SyntheticShape::kRandom);
     karst::test::write_costly(directory / "costly.karst");

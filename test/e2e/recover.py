@@ -143,9 +143,9 @@ class Recover(support.TortureTest):
         plain = size(path=plain_program, traced=False)
         self.assertLess(size(), plain + (2 << 20))
         self.assertLess(size(options="memory=1M"), plain + (2 << 20))
-        # 1,000,000 calls are 16 MB of events, and 4 MiB are made ahead of them.
+        # 1,000,000 calls are 16 MB of events.
         many = self.core_of("segv", 1_000_000).stat().st_blocks * 512
-        self.assertLess(many, plain + 16_300_000 + (6 << 20))
+        self.assertLess(many, plain + 16_300_000 + (2 << 20))
         off = self.core_of("segv", 1_000_000, options="core=off")
         self.assertLess(off.stat().st_blocks * 512, plain + (1 << 20))
         refused = karst("recover", off)

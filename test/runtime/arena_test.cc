@@ -297,7 +297,7 @@ TEST(ArenaAhead, IsByHalfOfWhatIsFilledWithinBounds) {
   const std::uint32_t first = arena.blocks_reserved();
   arena.reserve_ahead();
   EXPECT_EQ(arena.blocks_reserved(), first);
-  for (const auto& [filled, lead] : {std::pair{20U, 128U}, std::pair{1000U, 500U}, std::pair{5000U, 1024U}}) {
+  for (const auto& [filled, lead] : {std::pair{20U, 128U}, std::pair{400U, 200U}, std::pair{5000U, 256U}}) {
     for (; sequence < filled; ++sequence) {
       BlockHeader* b = arena.take_block(0, spare);
       ASSERT_NE(b, nullptr);

@@ -11,7 +11,7 @@ import { START, store, useStore, type LoadedTrace, type State } from "./model/st
 import { plain } from "./model/names";
 import { openOnFinding, watchHands } from "./model/opening";
 import { count, duration, percent } from "./model/time";
-import { fromHash, toHash } from "./model/url";
+import { firstTab, fromHash, toHash } from "./model/url";
 import { clampView, wholeView, type View } from "./model/view";
 import { Dock } from "./panels/dock";
 import { Help } from "./panels/help";
@@ -137,7 +137,9 @@ function show(loaded: LoadedTrace[]): void {
   const { fresh } = opened;
   delete opened.fresh;
   // Once: a server that reads again tells the same trace.
-  if (fresh === store.state.view && !store.state.selected) void attempt(() => openOnFinding(fresh, opened.kept));
+  // Two traces are there to be compared: what took long in one of them is not the first thing to see.
+  const alone = loaded.length === 1 || opened.kept !== undefined;
+  if (alone && fresh === store.state.view && !store.state.selected) void attempt(() => openOnFinding(fresh, opened.kept));
   else void attempt(completeSelection);
 }
 
@@ -149,6 +151,7 @@ function showMore(loaded: LoadedTrace[]): void {
   const { info } = loaded[0]!;
   const whole = wholeView(store.total);
   const change: Change = { traces: loaded };
+  if (store.state.tab === firstTab(store.state.traces)) change.tab = firstTab(loaded);
   if (!info.reading) {
     const { selected = null, explained = null, baseline = null, highlight = null } = fromAddress(loaded);
     Object.assign(change, store.state.selected ? {} : { selected }, { explained, baseline, highlight });
@@ -168,7 +171,7 @@ type Change = { -readonly [K in keyof State]?: State[K] };
 
 /** What the address says, as far as these traces have it. */
 function fromAddress(traces: readonly LoadedTrace[]): Change {
-  const said: Change = { ...fromHash(location.hash, { ...START, traces }) };
+  const said: Change = { tab: firstTab(traces), ...fromHash(location.hash, { ...START, traces }) };
   const exists = (at: { trace: number; thread: number } | null | undefined) =>
     at !== undefined && at !== null && traces[at.trace]?.info.threads[at.thread] !== undefined;
   if (!exists(said.selected)) delete said.selected;

@@ -36,6 +36,9 @@ const SORTS: readonly SortKey[] = [
 const round = (ns: number) => String(Number(ns.toFixed(3)));
 const call = (at: Selected) => `${at.trace}.${at.thread}.${at.index}`;
 
+/** What a fresh page shows in its dock: of two traces, what differs. */
+export const firstTab = (traces: State["traces"]): Tab => (traces.length > 1 ? "compare" : "functions");
+
 /** The part after `#`. Only what differs from a fresh page is in it. */
 export function toHash(state: State): string {
   const parts: [string, string][] = [["t", `${round(state.view.begin)}+${round(state.view.span)}`]];
@@ -50,7 +53,7 @@ export function toHash(state: State): string {
   add("base", state.baseline && call(state.baseline));
   add("why", state.explained && call(state.explained));
   add("offset", state.offset !== 0 && round(state.offset));
-  add("tab", state.tab !== "functions" && state.tab);
+  add("tab", state.tab !== firstTab(state.traces) && state.tab);
   add("dock", !state.dockOpen && "0");
   add("of", state.scope !== "all" && state.scope);
   add("notesof", state.noteScope !== "view" && state.noteScope);

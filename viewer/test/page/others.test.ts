@@ -48,7 +48,7 @@ describe("other pages", () => {
       tab = await Tab.open(session.browser, both.address);
       await tab.settle();
       expect(await tab.page.locator(".head.process .title").allInnerTexts()).toContain("A · shop");
-      await tab.press("5");
+      expect(await tab.page.locator("#tab-compare").getAttribute("aria-selected")).toBe("true");
       const flows = await until(
         () => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(),
         (t) => t.length === 1,
