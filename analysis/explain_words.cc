@@ -43,6 +43,7 @@ ExplainedCall::ExplainedCall(About about, const Explainer& explainer, Explanatio
       explainer_(explainer),
       of_(std::move(of)),
       kept_off_(about_.trace, about_.calls_of),
+      locks_(about_.trace),
       chains_(of_.causes.size()) {}
 
 const reader::Process& ExplainedCall::process(const reader::Thread& thread) const {
@@ -82,8 +83,8 @@ const std::vector<ChainLink>& ExplainedCall::chain(std::size_t cause) {
   auto& known = chains_[cause];
   if (!known) {
     const std::optional<Wait>& wait = of_.causes[cause].wait;
-    known = wait && about_.waits != nullptr ? follow_wakers(*about_.waits, *wait, about_.calls_of)
-                                            : std::vector<ChainLink>();
+    known = wait ? follow_waits(about_.waits, locks_, *about_.call.thread, *wait, about_.calls_of)
+                 : std::vector<ChainLink>();
   }
   return *known;
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/explain.h"
 #include "analysis/kept_off.h"
+#include "analysis/locks.h"
 #include "analysis/outliers.h"
 #include "analysis/waits.h"
 #include "base/json.h"
@@ -69,6 +70,7 @@ class ExplainedCall {
   const Explainer& explainer_;
   const Explanation of_;
   const KeptOffFinder kept_off_;
+  LockWaitFinder locks_;
   std::vector<std::optional<std::vector<ChainLink>>> chains_;  // by cause
 };
 

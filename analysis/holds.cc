@@ -355,6 +355,9 @@ void fill_in_holders(const LockHolds& holds, std::vector<LockWait>& waits) {
       if ((*at)->end <= wait.begin || (*at)->thread == wait.thread) continue;
       ++wait.owners;
       if (wait.holder == 0) wait.holder = (*at)->thread->tid;
+      if (wait.holder != (*at)->thread->tid) continue;
+      wait.taken_in = (*at)->taken_in;
+      wait.taken_known = true;
     }
   }
 }

@@ -140,7 +140,8 @@ struct LockUse {
 std::map<std::pair<std::uint32_t, std::uint64_t>, LockUse> use_of_locks(const LockHolds& holds,
                                                                         const FunctionSet* functions);
 
-/// Says who had a lock as a wait began where the lock itself does not say so: readers of a rwlock, spinlocks.
+/// Says who had a lock as a wait began where the lock itself does not say so (readers of a rwlock, spinlocks), and in
+/// which function that thread took it.
 void fill_in_holders(const LockHolds& holds, std::vector<LockWait>& waits);
 
 }  // namespace karst::analysis

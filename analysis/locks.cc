@@ -30,10 +30,11 @@ std::uint64_t number_of(std::string_view text) {
   return number;
 }
 
+}  // namespace
+
 /// All threads by their number.
-class ThreadsByNumber {
- public:
-  explicit ThreadsByNumber(const reader::Trace& trace) {
+struct LockWaitFinder::Threads {
+  explicit Threads(const reader::Trace& trace) {
     for (const reader::Process& process : trace.processes())
       for (const reader::Thread& thread : process.threads) threads_[thread.tid].push_back(&thread);
   }
@@ -48,9 +49,10 @@ class ThreadsByNumber {
                              [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
   }
 
- private:
   std::unordered_map<std::uint32_t, std::vector<const reader::Thread*>> threads_;
 };
+
+namespace {
 
 void add_wait(const LockWait& wait, std::uint64_t& waits, std::uint64_t& total, std::uint64_t& longest) {
   ++waits;
@@ -119,12 +121,39 @@ std::vector<LockWait> lock_waits(const reader::Trace& trace, const reader::Threa
   return waits;
 }
 
+LockWaitFinder::LockWaitFinder(const reader::Trace& trace)
+    : trace_(trace), threads_(std::make_unique<Threads>(trace)) {}
+LockWaitFinder::~LockWaitFinder() = default;
+
+const LockWait* LockWaitFinder::longest(const reader::Thread& thread, std::uint64_t begin, std::uint64_t end) {
+  const auto [of, fresh] = waits_.try_emplace(&thread);
+  if (fresh) {
+    of->second = lock_waits(trace_, thread, reader::rebuild_calls(trace_, thread), nullptr);
+    std::erase_if(of->second,
+                  [&](const LockWait& wait) { return !has_holder(lock_kind(trace_, thread.process, wait.zone)); });
+  }
+  const LockWait* longest = nullptr;
+  std::uint64_t most = 0;
+  for (const LockWait& wait : of->second) {
+    if (wait.begin >= end) break;
+    const std::uint64_t last = std::min(wait.begin + wait.duration, end), first = std::max(wait.begin, begin);
+    if (last <= first || last - first <= most) continue;
+    most = last - first;
+    longest = &wait;
+  }
+  return longest;
+}
+
+const reader::Thread* LockWaitFinder::holder(const LockWait& wait) const {
+  return wait.holder == 0 ? nullptr : threads_->at(wait.thread->process, wait.holder, wait.begin);
+}
+
 void find_holders(const reader::Trace& trace, std::vector<LockWait>& waits, const CallsOf& calls_of) {
-  const ThreadsByNumber threads(trace);
+  const LockWaitFinder finder(trace);
   std::map<const reader::Thread*, std::vector<LockWait*>> held_by;
   for (LockWait& wait : waits) {
     if (wait.holder == 0) continue;
-    wait.held_in.thread = threads.at(wait.thread->process, wait.holder, wait.begin);
+    wait.held_in.thread = finder.holder(wait);
     if (wait.held_in.thread != nullptr) held_by[wait.held_in.thread].push_back(&wait);
   }
   for (const auto& [holder, of] : held_by) {
@@ -143,7 +172,7 @@ void find_holders(const reader::Trace& trace, std::vector<LockWait>& waits, cons
 
 std::vector<Lock> locks_of(const reader::Trace& trace, const LockNames& names, const std::vector<LockWait>& waits) {
   std::map<std::pair<std::uint32_t, std::uint64_t>,
-           std::pair<Lock, std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, LockPair>>>
+           std::pair<Lock, std::map<std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t, bool>, LockPair>>>
       found;
   for (const LockWait& wait : waits) {
     auto& [lock, pairs] = found[{wait.thread->process, wait.lock}];
@@ -156,10 +185,12 @@ std::vector<Lock> locks_of(const reader::Trace& trace, const LockNames& names, c
     }
     add_wait(wait, lock.waits, lock.total, lock.longest);
     const bool known = wait.held_in.thread != nullptr;
-    LockPair& pair = pairs[{wait.caller, wait.held_in.function, known}];
+    LockPair& pair = pairs[{wait.caller, wait.held_in.function, known, wait.taken_in, wait.taken_known}];
     pair.waiter = wait.caller;
     pair.holder = wait.held_in.function;
     pair.holder_known = known;
+    pair.taker = wait.taken_in;
+    pair.taker_known = wait.taken_known;
     add_wait(wait, pair.waits, pair.total, pair.longest);
   }
   std::vector<Lock> locks;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -17,14 +18,16 @@ namespace karst::analysis {
 
 struct LockWait {
   const reader::Thread* thread = nullptr;
-  std::uint32_t row = 0;     ///< of the wait, in its thread's calls
-  std::uint32_t zone = 0;    ///< function of the wait; its name says of which kind it is
-  std::uint32_t caller = 0;  ///< function that waited; 0: no traced one
-  std::uint64_t lock = 0;    ///< address
-  std::uint32_t holder = 0;  ///< tid of who had it as the wait began; 0: not known
-  std::uint32_t owners = 0;  ///< how many had it then, as far as holds tell (analysis/holds.h)
-  CallOf held_in;            ///< what that thread did then; `thread` null: it is not in the trace
-  std::uint64_t begin = 0;   ///< ticks
+  std::uint32_t row = 0;       ///< of the wait, in its thread's calls
+  std::uint32_t zone = 0;      ///< function of the wait; its name says of which kind it is
+  std::uint32_t caller = 0;    ///< function that waited; 0: no traced one
+  std::uint64_t lock = 0;      ///< address
+  std::uint32_t holder = 0;    ///< tid of who had it as the wait began; 0: not known
+  std::uint32_t owners = 0;    ///< how many had it then, as far as holds tell (analysis/holds.h)
+  CallOf held_in;              ///< what that thread did then; `thread` null: it is not in the trace
+  std::uint32_t taken_in = 0;  ///< function in which the holder took it; 0: none that is traced, or not known
+  bool taken_known = false;    ///< `taken_in` says something (holds are recorded: analysis/holds.h)
+  std::uint64_t begin = 0;     ///< ticks
   std::uint64_t duration = 0;
   bool open = false;  ///< its end, or its begin, is not known
 };
@@ -51,11 +54,33 @@ std::vector<LockWait> lock_waits(const reader::Trace& trace, const reader::Threa
 /// Fills in `held_in` of all. `calls_of` is asked for each thread at most once.
 void find_holders(const reader::Trace& trace, std::vector<LockWait>& waits, const CallsOf& calls_of);
 
+/// Finds the wait for a lock that a thread was in. Use from one thread. `trace` must outlive it.
+class LockWaitFinder {
+ public:
+  explicit LockWaitFinder(const reader::Trace& trace);
+  ~LockWaitFinder();
+  LockWaitFinder(const LockWaitFinder&) = delete;
+  LockWaitFinder& operator=(const LockWaitFinder&) = delete;
+
+  /// The longest in [begin, end), by what of it lies inside, of locks that one thread has; null: there is none.
+  const LockWait* longest(const reader::Thread& thread, std::uint64_t begin, std::uint64_t end);
+  /// Who had the lock as the wait began; null: not known.
+  const reader::Thread* holder(const LockWait& wait) const;
+
+ private:
+  const reader::Trace& trace_;
+  struct Threads;
+  std::unique_ptr<Threads> threads_;
+  std::map<const reader::Thread*, std::vector<LockWait>> waits_;
+};
+
 /// The waits of one function for locks that another one had.
 struct LockPair {
   std::uint32_t waiter = 0;                         ///< function; 0: none that is traced
-  std::uint32_t holder = 0;                         ///< the same
+  std::uint32_t holder = 0;                         ///< what the holder was in as the wait began; 0 as above
   bool holder_known = false;                        ///< false: `holder` says nothing
+  std::uint32_t taker = 0;                          ///< what the holder took it in; 0 as above
+  bool taker_known = false;                         ///< false: `taker` says nothing
   std::uint64_t waits = 0, total = 0, longest = 0;  ///< ticks
 };
 struct Lock {

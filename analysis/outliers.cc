@@ -298,12 +298,19 @@ std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, b
   return groups;
 }
 
-std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait, const CallsOf& calls_of) {
+std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const reader::Thread& waiter,
+                                    const Wait& wait, const CallsOf& calls_of) {
   std::vector<ChainLink> chain;
   Wait at = wait;
-  while (chain.size() != kLongestChain && at.state == reader::ThreadState::kBlocked && at.waker.thread != nullptr) {
+  const reader::Thread* waits_now = &waiter;
+  while (chain.size() != kLongestChain && at.state == reader::ThreadState::kBlocked) {
     ChainLink link;
     link.thread = at.waker.thread;
+    if (link.thread == nullptr) {
+      const LockWait* const lock = locks.longest(*waits_now, at.begin, at.end);
+      if (lock != nullptr && lock->duration * 2 >= at.end - at.begin) link.thread = locks.holder(*lock);
+    }
+    if (link.thread == nullptr || link.thread == waits_now) break;
     link.begin = at.begin;
     link.end = at.end;
     const std::uint64_t window = link.end - link.begin;
@@ -330,13 +337,15 @@ std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait, const
       link.functions.push_back(calls.function[best]);
       parent = best;
     }
-    if (const Wait* own = longest_wait(waits.of(*link.thread), link.begin, link.end)) {
+    const Wait* const own = waits == nullptr ? nullptr : longest_wait(waits->of(*link.thread), link.begin, link.end);
+    if (own != nullptr) {
       link.wait = *own;
       link.waited = overlap(own->begin, own->begin + own->length(), link.begin, link.end) * 10 >= window * 3;
     }
     chain.push_back(link);
     if (!link.waited) break;
     at = link.wait;
+    waits_now = link.thread;
     // Its part in the window is what the first one waited for.
     at.begin = std::max(at.begin, link.begin);
     at.end = std::min(at.end, link.end);

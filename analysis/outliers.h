@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "analysis/locks.h"
 #include "analysis/selection.h"
 #include "analysis/tree.h"
 #include "analysis/waits.h"
@@ -99,9 +100,11 @@ struct ChainLink {
   bool waited = false;                   ///< whether `wait` is at least three tenths of that time
 };
 
-/// Who made a thread wait, who made that one wait, and so on: from `wait`, a thread's own, through the wakers. Ends
-/// where nobody is known, nothing was waited for, or after eight.
-std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait, const CallsOf& calls_of);
+/// Who made a thread wait, who made that one wait, and so on: from `wait`, of `waiter`, through the wakers; where one
+/// is not known, through who had the lock that was waited for. Ends where nobody is known, nothing was waited for, or
+/// after eight. `waits`: null if there are no thread states.
+std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const reader::Thread& waiter,
+                                    const Wait& wait, const CallsOf& calls_of);
 
 /// The longest of `waits` in [begin, end), by what of it lies inside; null: there is none.
 const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end);

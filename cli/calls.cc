@@ -348,7 +348,7 @@ int calls(const Options& options) {
     return screen.finish(&(*input)->trace);
   }
   return print_data(
-      options.format, (*input)->trace, [&](Output& output) { print_json(**input, output); },
+      options.format, **input, [&](Output& output) { print_json(**input, output); },
       [&](Output& output) { print_csv(**input, output); });
 }
 

@@ -355,6 +355,7 @@ int diff(const Options& options) {
 
   int status = kExitOk;
   if (options.format != "text") {
+    for (const Input* input : inputs) warn_partial(*input);
     Output output = Output::to_stdout();
     if (options.format == "json") {
       print_json(functions, found, *a, *b, output);
@@ -364,6 +365,7 @@ int diff(const Options& options) {
     status = finish_output(output, first_a);
   } else {
     Screen screen(options.text);
+    for (const Input* input : inputs) say_partial(screen, *input);
     print_text(functions, found, *a, *b, options.all, screen);
     const Input &of_a = *a->front().input, &of_b = *b->front().input;
     say_cost(screen, of_a);

@@ -176,7 +176,7 @@ class Explain {
     return function == 0 ? std::string() : printable(plain_name(trace().function(process(), function).name));
   }
 
-  /// "29.83 ms of it were a wait for mutex cache (0x4040), which 6576 worker had in Cache::put"
+  /// "29.83 ms of it were a wait for mutex cache (0x4040), which 6576 worker had while it was in Cache::put"
   std::string lock_words() const {
     const std::string_view name = lock_names_->of(process().index, lock_->lock);
     const std::string lock =
@@ -187,7 +187,7 @@ class Explain {
     words += fmt::format(", which {}", lock_->holder);
     if (lock_->held_in.thread != nullptr) words += " " + printable(lock_->held_in.thread->name);
     words += " had";
-    return held_in().empty() ? words : words + " in " + held_in();
+    return held_in().empty() ? words : words + " while it was in " + held_in();
   }
 
   template <typename Use>

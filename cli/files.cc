@@ -212,6 +212,7 @@ int files(const Options& options) {
   analysis::FileGroups groups(trace, options.by == "function");
   std::optional<Output> csv;
   const auto begin_csv = [&] {
+    warn_partial(**input);
     csv.emplace(Output::to_stdout());
     csv->append("begin_ns,duration_ns,open,call,file,fd,read,written,result,error,pid,tid,thread,function\n");
   };
@@ -230,9 +231,11 @@ int files(const Options& options) {
   const FilesPrinter printer(**input, descriptors, groups.sorted(), options);
   if (options.format == "text") {
     Screen screen(options.text);
+    say_partial(screen, **input);
     printer.print_text(screen);
     return screen.finish(&trace);
   }
+  warn_partial(**input);
   Output output = Output::to_stdout();
   printer.print_json(output);
   return finish_output(output, trace);

@@ -109,6 +109,7 @@ int flame(const Options& options) {
   if (!paths) return fail(paths.error());
   auto output = options.output.empty() ? Result<Output>(Output::to_stdout()) : Output::create(options.output);
   if (!output) return fail(output.error());
+  warn_partial(**input);
   if (options.format == "svg") {
     print_flame_svg(**paths, *output);
   } else if (options.format == "html") {

@@ -296,6 +296,7 @@ int flows(const Options& options) {
   const FlowPrinter printer(**input, found, text || options.limit != Options().limit ? options.limit : 0);
   if (text) {
     Screen screen(options.text);
+    say_partial(screen, **input);
     if (id)
       printer.print_steps(screen);
     else
@@ -303,7 +304,7 @@ int flows(const Options& options) {
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { printer.print_json(output); },
+      options.format, **input, [&](Output& output) { printer.print_json(output); },
       [&](Output& output) { printer.print_csv(output); });
 }
 

@@ -209,10 +209,12 @@ int graph_command(const Options& options) {
 
   if (options.format == "text") {
     Screen screen(options.text);
+    say_partial(screen, **input);
     print_text(graph, screen);
     say_cost(screen, **input);
     return screen.finish(&trace);
   }
+  warn_partial(**input);
   Output output = Output::to_stdout();
   if (options.format == "json") {
     print_json(graph, trace, output);

@@ -130,11 +130,13 @@ int hist(const Options& options) {
   const std::size_t limit = options.limit != 0 ? options.limit : options.format == "text" ? kUsualFunctions : found;
   if (found > limit) report.functions.resize(limit);
   if (options.format == "json") {
+    warn_partial(**input);
     Output output = Output::to_stdout();
     print_json(report, builder, trace, output);
     return finish_output(output, trace);
   }
   Screen screen(options.text);
+  say_partial(screen, **input);
   for (const analysis::FunctionReport& f : report.functions) {
     if (&f != &report.functions.front()) screen.output().append("\n");
     print_one(f, builder.durations_of(f.number), trace.clock(), screen);

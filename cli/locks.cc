@@ -51,13 +51,15 @@ constexpr const char* kFooter = R"(Output: locks that threads waited for, longes
 semaphores last, as most threads that wait for those have nothing to do:
 
  1. mutex cache (0x7ffd6e10): 14 waits, 377.0 ms, longest 28.46 ms
-      11 waits, 301.2 ms: Server::serve, while Journal::append had it
+      11 waits, 301.2 ms: Server::serve, while who had it was in fsync_all
 
   cache     what the program called it by karst_name_lock(&lock, "cache")
-  had it    what the thread that had the lock was in as the wait began
+  was in    the innermost call of the thread that had the lock, as the wait began
 
 With 'karst run --system locks=all' a trace has also who had which lock when:
 
+      11 waits, 301.2 ms: Server::serve, while Journal::append had it (then in
+        fsync_all)
       held 3120 times for 400.1 ms, longest 30.02 ms, taken in Journal::append
       convoy: 7 times in a row it went from one that waited to the next, in 40.11 ms
 
@@ -171,6 +173,7 @@ class LockPrinter : LockTexts {
       for (const LockPair& pair : lock.pairs) {
         json.open('{').field("function", name(process, pair.waiter)).field("holder_known", pair.holder_known);
         json.field("held_in", name(process, pair.holder));
+        if (pair.taker_known) json.field("taken_in", name(process, pair.taker));
         write_sums(json, pair.waits, pair.total, pair.longest);
         json.close('}');
       }
@@ -244,13 +247,22 @@ class LockPrinter : LockTexts {
       const LockPair& pair = lock.pairs[i];
       std::string text = fmt::format("      {}, {}: {}", plural(pair.waits, "wait"), duration(pair.total),
                                      plain(process, pair.waiter));
-      if (pair.holder_known)
-        text += fmt::format(", while {} had it",
-                            pair.holder == 0 ? "a thread in no traced call" : plain(process, pair.holder));
+      text += holder_words(process, pair);
       line(screen, text, 8);
     }
     if (lock.pairs.size() > kMostPairs)
       line(screen, fmt::format("      and {} of functions", plural(lock.pairs.size() - kMostPairs, "more pair")), 8);
+  }
+
+  /// Who took the lock is to be changed; what the thread was in then is the next thing to know.
+  std::string holder_words(const reader::Process& process, const LockPair& pair) const {
+    const std::string in = pair.holder == 0 ? "no traced call" : plain(process, pair.holder);
+    if (pair.taker_known && pair.taker != 0) {
+      const std::string taker = plain(process, pair.taker);
+      return fmt::format(", while {} had it", taker) +
+             (pair.holder_known && in != taker ? " (then in " + in + ")" : "");
+    }
+    return pair.holder_known ? ", while who had it was in " + in : std::string();
   }
 
   void print_use(Screen& screen, const reader::Process& process, const LockUse& use) const {
@@ -308,11 +320,12 @@ int locks(const Options& options) {
   const LockPrinter printer(**input, found, options.limit);
   if (options.format == "text") {
     Screen screen(options.text);
+    say_partial(screen, **input);
     printer.print_text(screen);
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { printer.print_json(output); },
+      options.format, **input, [&](Output& output) { printer.print_json(output); },
       [&](Output& output) { printer.print_csv(output); });
 }
 

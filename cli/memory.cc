@@ -265,11 +265,12 @@ int memory(const Options& options) {
   const Rows rows(parts, *use, shown);
   if (options.format == "text") {
     Screen screen(options.text);
+    say_partial(screen, **input);
     if (Status printed = print_text(trace, *use, rows, options, screen); !printed) return fail(printed.error());
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { print_json(trace, *use, rows, options, output); },
+      options.format, **input, [&](Output& output) { print_json(trace, *use, rows, options, output); },
       [&](Output& output) { print_csv(rows, options, output); });
 }
 

@@ -208,7 +208,7 @@ int notes(const Options& options) {
     return screen.finish(&(*input)->trace);
   }
   return print_data(
-      options.format, (*input)->trace, [&](Output& output) { print_json(**input, options, output); },
+      options.format, **input, [&](Output& output) { print_json(**input, options, output); },
       [&](Output& output) { print_csv(**input, options, output); });
 }
 

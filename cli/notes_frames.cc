@@ -161,7 +161,7 @@ int print_frames(const Input& input, std::uint64_t target_ns, const std::string&
     return screen.finish(&input.trace);
   }
   return print_data(
-      format, input.trace, [&](Output& output) { print_frames_json(input, sets, target_ns, output); },
+      format, input, [&](Output& output) { print_frames_json(input, sets, target_ns, output); },
       [&](Output& output) { print_frames_csv(sets, output); });
 }
 

@@ -461,6 +461,7 @@ int report_command(const Options& options) {
 
   if (options.format == "text") {
     Screen screen(options.text);
+    say_partial(screen, **input);
     if (options.overhead) print_threads(overheads, screen);
     if (const Status printed = print_text(report, rest, trace, options, screen); !printed)
       return usage_error("--columns: " + printed.error().message, "report");
@@ -472,7 +473,7 @@ int report_command(const Options& options) {
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { print_json(report, rest, options.by, **input, output); },
+      options.format, **input, [&](Output& output) { print_json(report, rest, options.by, **input, output); },
       [&](Output& output) { print_csv(report, output); });
 }
 

@@ -235,12 +235,13 @@ int requests(const Options& options) {
   const RequestPrinter printer(**input, found, text || options.limit != Options().limit ? options.limit : 0);
   if (text) {
     Screen screen(options.text);
+    say_partial(screen, **input);
     printer.print_text(screen);
     say_cost(screen, **input);
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { printer.print_json(output); },
+      options.format, **input, [&](Output& output) { printer.print_json(output); },
       [&](Output& output) { printer.print_csv(output); });
 }
 

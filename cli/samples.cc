@@ -293,7 +293,7 @@ int samples(const Options& options) {
     return screen.finish(&trace);
   }
   return print_data(
-      options.format, trace, [&](Output& output) { print_json(trace, sums, options, output); },
+      options.format, **input, [&](Output& output) { print_json(trace, sums, options, output); },
       [&](Output& output) { print_csv(trace, sums, output); });
 }
 

@@ -58,8 +58,8 @@ to root.
 What such calls were given and returned is told where that is noted (karst run
 --args --returns).
 
---follow goes on from who ended the wait to what that thread did meanwhile, and
-whom it waited for itself.
+--follow goes on from who ended the wait, or had the lock that was waited for, to
+what that thread did meanwhile, and whom it waited for itself.
 json gives all times in whole nanoseconds.)";
 
 class SlowPrinter {
@@ -71,6 +71,7 @@ class SlowPrinter {
         finder_(finder),
         screen_(screen),
         width_(screen.width()),
+        lock_waits_(trace_),
         calls_(calls),
         kept_off_(trace_, [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); }) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
@@ -80,6 +81,12 @@ class SlowPrinter {
 
   void print_text(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls) {
     print_groups(groups, calls);
+    if (options_.follow && unknown_waker_) {
+      screen_.output().append("\n");
+      line(
+          "Who ended some of these waits is not known. The rights to tracefs or to perf's events of all CPUs tell it "
+          "(run karst as root); --system locks tells who had a lock.");
+    }
     const std::vector<analysis::RareFunction> rare = rare_beside(groups);
     if (rare.empty() || screen_.output().failed()) return;
     screen_.output().append("\n");
@@ -274,12 +281,17 @@ class SlowPrinter {
     const analysis::Wait* wait = wait_of(outlier);
     if (wait != nullptr) {
       line(fmt::format("      {} {}", time(wait->length()), words(*wait)));
-      if (options_.follow) print_chain(*wait);
-    } else if (waits_ != nullptr) {
+      if (options_.follow) print_chain(thread, *wait);
+      unknown_waker_ |= wait->state == reader::ThreadState::kBlocked && wait->by == reader::kNoTask;
+      return;
+    }
+    if (waits_ != nullptr) {
       print_running(outlier);
     } else if (path.empty()) {
       line("      in no call that is longer than usual; whether it ran or waited is not known without thread states");
     }
+    const auto lock = options_.follow ? lock_wait_of(outlier) : std::nullopt;
+    if (lock) print_chain(thread, *lock);
   }
 
   void print_place(const analysis::Outlier& outlier, const std::string& more) {
@@ -298,8 +310,18 @@ class SlowPrinter {
     line(fmt::format("      {} of it on a CPU", time(analysis::states_of(outlier, *states).running)));
   }
 
-  void print_chain(const analysis::Wait& wait) {
-    for (const analysis::ChainLink& link : chain(wait)) {
+  /// A wait for a lock, whose thread may have run now and then meanwhile to try again.
+  std::optional<analysis::Wait> lock_wait_of(const analysis::Outlier& outlier) {
+    const analysis::LockWait* lock = lock_waits_.longest(*outlier.call.thread, outlier.call.begin, outlier.call.end);
+    if (lock == nullptr || lock->open || lock->duration * 10 < outlier.excess()) return std::nullopt;
+    analysis::Wait wait;
+    wait.begin = lock->begin;
+    wait.end = lock->begin + lock->duration;
+    return wait;
+  }
+
+  void print_chain(const reader::Thread& thread, const analysis::Wait& wait) {
+    for (const analysis::ChainLink& link : chain(thread, wait)) {
       std::string text = fmt::format("      meanwhile {} {}", link.thread->tid, printable(link.thread->name));
       if (!link.functions.empty()) text += " in " + path_text(*link.thread, link.functions, text.size() + 4);
       line(text);
@@ -307,9 +329,9 @@ class SlowPrinter {
     }
   }
 
-  std::vector<analysis::ChainLink> chain(const analysis::Wait& wait) {
-    return analysis::follow_wakers(*waits_, wait,
-                                   [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); });
+  std::vector<analysis::ChainLink> chain(const reader::Thread& thread, const analysis::Wait& wait) {
+    return analysis::follow_waits(waits_.get(), lock_waits_, thread, wait,
+                                  [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); });
   }
 
   void write_wait(const analysis::Wait& wait) {
@@ -348,14 +370,16 @@ class SlowPrinter {
     json_.close(']');
     if (const analysis::Wait* wait = wait_of(outlier); wait != nullptr) {
       write_wait(*wait);
-      if (options_.follow) write_chain(*wait);
+      if (options_.follow) write_chain(thread, *wait);
+    } else if (const auto lock = options_.follow ? lock_wait_of(outlier) : std::nullopt; lock) {
+      write_chain(thread, *lock);
     }
     json_.close('}');
   }
 
-  void write_chain(const analysis::Wait& wait) {
+  void write_chain(const reader::Thread& thread, const analysis::Wait& wait) {
     json_.key("chain").open('[');
-    for (const analysis::ChainLink& link : chain(wait)) {
+    for (const analysis::ChainLink& link : chain(thread, wait)) {
       json_.open('{').field("tid", link.thread->tid).field("thread", link.thread->name);
       json_.list("path", link.functions, [&](std::uint32_t id) { return full_name(*link.thread, id); });
       if (link.waited) write_wait(link.wait);
@@ -371,6 +395,8 @@ class SlowPrinter {
   Json json_;
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
+  analysis::LockWaitFinder lock_waits_;
+  bool unknown_waker_ = false;  // a wait was told of which nobody knows who ended it
   CallsCache& calls_;
   const analysis::KeptOffFinder kept_off_;
   std::uint64_t length_ = 0;  // ticks of what was asked about
@@ -412,10 +438,12 @@ int slow(const Options& options) {
   Screen screen(options.text);
   SlowPrinter printer(**input, calls_of, options, finder, screen);
   if (options.format == "json") {
+    warn_partial(**input);
     Output output = Output::to_stdout();
     printer.print_json(groups, calls, output);
     return finish_output(output, trace);
   }
+  say_partial(screen, **input);
   printer.print_text(groups, calls);
   say_cost(screen, **input);
   return screen.finish(&trace);

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/kept_span.h"
 #include "analysis/requests.h"
 #include "analysis/tracing_cost.h"
 #include "cli/command.h"
@@ -395,6 +396,34 @@ void say_cost(Screen& screen, const Input& input) {
   screen.output().append(screen.paint(Style::kFaint, shorten(line, screen.width(), Shorten::kEnd)) + "\n");
 }
 
+namespace {
+
+/// Empty: nothing of what is asked for was overwritten.
+std::string partial_text(const Input& input) {
+  const auto span = analysis::kept_span(input.trace, input.threads, input.filter.range);
+  if (!span) return {};
+  const auto time = [&](std::uint64_t ticks) { return duration_text(input.trace.clock().to_ns(ticks)); };
+  const bool alike = span->most - span->least <= span->most / 10;
+  return fmt::format(
+      "{}: only the last {} of {} are here{}; older calls were overwritten (karst run --memory keeps more, --slowest "
+      "and --over keep what is slow)",
+      printable(input.trace.name()), time(span->most), time(span->whole),
+      alike ? "" : fmt::format(", of some threads only {}", time(span->least)));
+}
+
+}  // namespace
+
+void say_partial(Screen& screen, const Input& input) {
+  const std::string text = partial_text(input);
+  if (text.empty()) return;
+  screen.output().append(screen.paint(Style::kWarning, wrap(text, screen.width(), 2)) + "\n");
+}
+
+void warn_partial(const Input& input) {
+  const std::string text = partial_text(input);
+  if (!text.empty()) std::fprintf(stderr, "karst: %s\n", text.c_str());
+}
+
 Error nothing_passes(const Input& input) {
   return {"no call of " + input.trace.name() + " passes all filters" +
           (input.functions ? ", or none of these functions was called" : "")};
@@ -411,11 +440,12 @@ int finish_output(Output& output, const reader::Trace& read) {
   return status ? finish_output(output) : fail(status.error());
 }
 
-int print_data(const std::string& format, const reader::Trace& read, const std::function<void(Output&)>& json,
+int print_data(const std::string& format, const Input& read, const std::function<void(Output&)>& json,
                const std::function<void(Output&)>& csv) {
+  warn_partial(read);
   Output output = Output::to_stdout();
   (format == "json" ? json : csv)(output);
-  return finish_output(output, read);
+  return finish_output(output, read.trace);
 }
 
 }  // namespace karst::cli

@@ -139,6 +139,11 @@ void say_cost(Screen& screen, const Input& input);
 /// The text of that line; empty for none.
 std::string cost_text(const Input& input);
 
+/// As the first line of an answer: of how much of its time it is, where the oldest calls were overwritten.
+void say_partial(Screen& screen, const Input& input);
+/// The same on stderr, where what is printed is for other programs.
+void warn_partial(const Input& input);
+
 /// What tracing a call costs in the processes that an input is of, in ns; 0: not known.
 struct CostRange {
   double least = 0;
@@ -157,7 +162,7 @@ int finish_output(Output& output);
 /// The same of what was read from a trace. Nothing is finished when others wrote to its file meanwhile.
 int finish_output(Output& output, const reader::Trace& read);
 /// Prints to stdout what other programs read, as json or else as csv, and ends it: the exit status.
-int print_data(const std::string& format, const reader::Trace& read, const std::function<void(Output&)>& json,
+int print_data(const std::string& format, const Input& read, const std::function<void(Output&)>& json,
                const std::function<void(Output&)>& csv);
 
 }  // namespace karst::cli

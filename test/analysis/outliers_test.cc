@@ -310,7 +310,9 @@ TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
   ASSERT_NE(longest, nullptr);
   EXPECT_EQ(longest->begin, 100'000U);
   reader::Calls calls;
-  const auto chain = analysis::follow_wakers(waits, *longest, [&](const reader::Thread& thread) {
+  analysis::LockWaitFinder locks(trace);
+  const reader::Thread& worker = trace.processes()[0].threads[1];
+  const auto chain = analysis::follow_waits(&waits, locks, worker, *longest, [&](const reader::Thread& thread) {
     calls = rebuild_calls(trace, thread);
     return query::CallColumns(calls);
   });

@@ -63,7 +63,7 @@ class Locks(TortureTest):
 
         text = karst("locks", path)
         self.assertRegex(text, r"(?m)^ ?\d+\. mutex the mutex \(0x[0-9a-f]+\): \d+ waits, ")
-        self.assertRegex(text, r"(?m)^ +1 wait, [\d.]+ ms: take_mutex, while hold_mutex had it$")
+        self.assertRegex(text, r"(?m)^ +1 wait, [\d.]+ ms: take_mutex, while who had it was in hold_mutex$")
         # Conditions come after what somebody has, however long their waits were.
         order = [line.split()[1] for line in text.splitlines() if line[:4].strip().rstrip(".").isdigit()]
         self.assertEqual(order, sorted(order, key=lambda kind: kind not in ("mutex", "rwlock", "spinlock")))

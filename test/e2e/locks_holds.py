@@ -64,6 +64,29 @@ class LocksHolds(TortureTest):
                 self.assertEqual(places, {"forward", "backward"})
                 self.assertIn("Possible deadlock: mutex g_pairs[", self.karst("locks", run.trace.path))
 
+    def test_who_took_a_lock_is_not_the_innermost_call(self):
+        program = build("locks_deeper", "locks/deeper.cc", "-std=c++20", "-O1", "-pthread")
+        run = self.run_traced(program, options=ALL)
+        self.assertRegex(self.karst("locks", run.trace.path),
+                         r"(?m)^ +1 wait, [\d.]+ ms: want, while take had it \(then in inside\)$")
+        lock = next(lock for lock in self.found(run)["locks"] if lock["waits"] != 0)
+        self.assertEqual([(plain(pair["taken_in"]), plain(pair["held_in"])) for pair in lock["pairs"]],
+                         [("take", "inside")])
+
+    def test_slow_follows_the_lock_where_wakers_are_not_known(self):
+        """States by perf have no wakers; without states there are none either."""
+        program = build("locks_deeper", "locks/deeper.cc", "-std=c++20", "-O1", "-pthread")
+        for sched in ("perf", "off"):
+            self.SCHED = ("--sched", sched)
+            run = self.run_traced(program, options=("--system", "locks"))
+            slow = json.loads(self.karst("slow", "--json", "--follow", run.trace.path))["slow"]
+            chain = next(call["chain"] for call in slow if plain(call["function"]) == "want")
+            self.assertEqual([plain(name) for name in chain[0]["path"]][-2:], ["take", "inside"], sched)
+            text = self.karst("slow", "--follow", run.trace.path)
+            self.assertRegex(text, r"(?m)^ +meanwhile \d+ .* in .*take > inside$")
+            has_states = run.trace.info["states"]["backend"] != "none"
+            self.assertEqual("--system locks tells who had a lock" in text, has_states, text)
+
     def ring_run(self, seed, what):
         run = self.run_traced(build("locks_rings", "locks/rings.cc", "-std=c++20", "-O1", "-pthread"), str(seed), what,
                               options=ALL)

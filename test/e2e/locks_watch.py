@@ -77,7 +77,7 @@ class LocksWatch(TortureTest):
             lock = self.explained(run, "--slowest", function)["lock"]
             self.assertEqual((lock["kind"], lock["name"], lock["holder"]), ("mutex", "cache", main_thread))
             self.assertRegex(lock["held_in"], "^hold")
-            self.assertRegex(lock["words"], r"ms of it were a wait for mutex cache \(0x[0-9a-f]+\), which \d+ \S+ had in hold")
+            self.assertRegex(lock["words"], r"ms of it were a wait for mutex cache \(0x[0-9a-f]+\), which \d+ \S+ had while it was in hold")
         self.assertNotIn("lock", self.explained(run, "--slowest", r"^await_condition"))
         self.assertNotIn("lock", self.explained(run, "--slowest", r"^block\("))
         text = subprocess.run([KARST, "explain", "--slowest", "^take_mutex", str(run.trace.path)], capture_output=True,

@@ -1,0 +1,2 @@
+# Traces whose oldest calls were overwritten.
+e2e_methods(overwritten overwritten)
