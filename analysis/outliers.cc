@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "analysis/function_key.h"
+#include "analysis/syscall_names.h"
+#include "base/plain_name.h"
+#include "format/note.h"
 #include "query/scope.h"
 #include "query/table.h"
 #include "reader/column.h"
@@ -38,6 +42,41 @@ std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from
   return end > begin ? end - begin : 0;
 }
 
+/// Such a function's calls take as long as they are told to, or until there is work.
+bool idles(const reader::Function& function) {
+  static constexpr std::string_view kNames[] = {"usleep",
+                                                "nanosleep",
+                                                "clock_nanosleep",
+                                                "sleep",
+                                                "thrd_sleep",
+                                                "poll",
+                                                "ppoll",
+                                                "select",
+                                                "pselect",
+                                                "epoll_wait",
+                                                "epoll_pwait",
+                                                "epoll_pwait2",
+                                                "pause",
+                                                "sigsuspend",
+                                                "sigwait",
+                                                "sigwaitinfo",
+                                                "sigtimedwait",
+                                                "std::this_thread::sleep_for",
+                                                "std::this_thread::sleep_until",
+                                                "wait for condition",
+                                                "wait for semaphore"};
+  return (function.note && function.name == format::kSuspended) ||
+         std::find(std::begin(kNames), std::end(kNames), plain_name(function.name)) != std::end(kNames);
+}
+
+bool waits_for_work(const Wait& wait) {
+  static constexpr std::string_view kCalls[] = {
+      "poll",        "ppoll",        "select",       "pselect6",        "epoll_wait",
+      "epoll_pwait", "epoll_pwait2", "io_getevents", "rt_sigtimedwait", "pause"};
+  return wait.state == reader::ThreadState::kBlocked && wait.syscall != 0 &&
+         std::find(std::begin(kCalls), std::end(kCalls), syscall_name(wait.syscall - 1)) != std::end(kCalls);
+}
+
 /// The first row behind `row` that is not inside it. Most calls are small, so it is looked for near by first.
 std::uint32_t row_behind(const query::CallColumns& calls, std::uint32_t row) {
   const std::uint64_t end = end_of(calls, row);
@@ -54,12 +93,12 @@ std::uint32_t row_behind(const query::CallColumns& calls, std::uint32_t row) {
   return from;
 }
 
-/// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or a quarter of what all
-/// within it do.
-bool is_within_cost(const query::CallColumns& calls, std::uint32_t row, std::uint64_t excess) {
+/// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or than that may be off by,
+/// or a quarter of what all within it do.
+bool is_within_cost(const query::CallColumns& calls, std::uint32_t row, std::uint64_t excess, std::uint32_t off_by) {
   if (calls.taken.empty()) return false;
   constexpr std::uint64_t kQuarters = 4;
-  return excess < calls.call_cost / format::kCallCostUnit || excess < calls.cost(row) / kQuarters;
+  return excess < std::max(calls.call_cost, off_by) / format::kCallCostUnit || excess < calls.cost(row) / kQuarters;
 }
 
 }  // namespace
@@ -211,7 +250,7 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
       i.see_rare(thread, calls, row, number);
       return false;
     }
-    if (is_within_cost(calls, row, duration - usual)) return false;
+    if (is_within_cost(calls, row, duration - usual, i.trace.processes()[thread.process].cost.off_by)) return false;
     ++i.found;
     Outlier outlier{
         {&thread, row, duration, calls.begin[row], calls.end(row)}, calls.function[row], number, number, usual};
@@ -234,9 +273,13 @@ std::vector<Outlier> OutlierFinder::take() {
 }
 
 std::vector<RareFunction> OutlierFinder::rare(std::uint64_t least, std::size_t most) const {
-  std::vector<RareFunction> found;
-  for (const auto& [number, function] : impl_->rare)
-    if (function.longest.excess() >= least) found.push_back(function);
+  std::vector<RareFunction> found, idle;
+  for (const auto& [number, function] : impl_->rare) {
+    if (function.longest.excess() < least) continue;
+    const reader::Process& process = impl_->trace.processes()[function.longest.call.thread->process];
+    (idles(impl_->trace.function(process, function.longest.function)) ? idle : found).push_back(function);
+  }
+  if (found.empty()) found = std::move(idle);
   std::sort(found.begin(), found.end(),
             [](const RareFunction& a, const RareFunction& b) { return greater(a.longest, b.longest); });
   if (found.size() > most) found.resize(most);
@@ -296,6 +339,17 @@ std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, b
     of.duration += outlier.call.duration;
   }
   return groups;
+}
+
+void put_idle_last(std::vector<OutlierGroup>& groups, const reader::Trace& trace, const WaitOf& wait_of) {
+  const auto is_idle = [&](const OutlierGroup& group) {
+    const Outlier& worst = group.worst;
+    if (idles(trace.function(trace.processes()[worst.call.thread->process], worst.function))) return true;
+    if (worst.cause != worst.number) return false;
+    const Wait* const wait = wait_of(worst);
+    return wait != nullptr && waits_for_work(*wait) && wait->length() / 9 >= worst.excess() / 10;
+  };
+  std::stable_partition(groups.begin(), groups.end(), [&](const OutlierGroup& group) { return !is_idle(group); });
 }
 
 std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const reader::Thread& waiter,

@@ -13,6 +13,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -57,6 +58,7 @@ class OutlierFinder {
   /// The greatest excess first; of equals the earlier. Call once.
   std::vector<Outlier> take();
   /// Of those whose longest call took `least` ticks by itself or more, the longest `most`. They are inside no outlier.
+  /// Functions that sleep or wait for work are not among them, unless no other one is.
   std::vector<RareFunction> rare(std::uint64_t least, std::size_t most) const;
   /// After learn(): whether any function has a usual time.
   bool knows_any();
@@ -90,6 +92,13 @@ struct OutlierGroup {
 inline constexpr std::size_t kMostOutliers = 100'000;
 /// One for each function and cause, in the order that the finder has them, or with `each` one for each outlier.
 std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, bool each);
+
+/// The longest wait of an outlier's thread during it; null: none, or not known.
+using WaitOf = std::function<const Wait*(const Outlier&)>;
+/// Puts those last in which a thread slept as it was told to, or waited for work: a call of usleep() or poll(), a
+/// function whose own time is a wait in poll(), what stands for a suspended fiber. A function that calls such a one is
+/// not among them: its caller waits for it.
+void put_idle_last(std::vector<OutlierGroup>& groups, const reader::Trace& trace, const WaitOf& wait_of);
 
 /// What another thread did while one waited for it.
 struct ChainLink {

@@ -74,8 +74,12 @@ struct ReportBuilder::Impl {
   void count_thread_long(const query::Scope::Part& part, const reader::Calls& calls) {
     const std::uint64_t least = (calls.last_ticks - calls.first_ticks) / 10 * 9;
     thread_long.resize(rows());
+    // They are within each other, outermost first. What is called more than once is work, however long one call of it
+    // took, and so is what that called.
     for (std::uint32_t row = 0; row < calls.size(); ++row) {
-      if (calls.duration[row] >= least && !reader::call_is_open(calls.marks[row])) ++thread_long[part.function(row)];
+      if (calls.duration[row] < least || reader::call_is_open(calls.marks[row])) continue;
+      if (std::count(calls.function.begin(), calls.function.end(), calls.function[row]) > 1) return;
+      ++thread_long[part.function(row)];
     }
   }
 

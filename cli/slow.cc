@@ -58,8 +58,11 @@ to root.
 What such calls were given and returned is told where that is noted (karst run
 --args --returns).
 
---follow goes on from who ended the wait, or had the lock that was waited for, to
-what that thread did meanwhile, and whom it waited for itself.
+Calls that slept as they were told to, or waited for work (usleep, poll, the
+rest of a suspended fiber), come last.
+
+--follow goes on from who ended the wait, or had the lock that was waited for,
+to what that thread did meanwhile, and whom it waited for itself.
 json gives all times in whole nanoseconds.)";
 
 class SlowPrinter {
@@ -129,6 +132,14 @@ class SlowPrinter {
     output.append("\n");
   }
 
+  /// The longest wait in it, if that is a tenth of its excess.
+  const analysis::Wait* wait_of(const analysis::Outlier& outlier) const {
+    if (waits_ == nullptr) return nullptr;
+    const std::uint64_t begin = outlier.call.begin;
+    const analysis::Wait* wait = analysis::longest_wait(waits_->of(*outlier.call.thread), begin, outlier.call.end);
+    return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
+  }
+
  private:
   /// Functions without a usual time whose calls are long beside what is listed; or, if nothing is, beside all.
   std::vector<analysis::RareFunction> rare_beside(const std::vector<analysis::OutlierGroup>& groups) const {
@@ -177,13 +188,6 @@ class SlowPrinter {
     if (all_calls_thread_ != &thread) all_calls_ = reader::rebuild_calls(trace(), thread, std::move(all_calls_));
     all_calls_thread_ = &thread;
     return all_calls_;
-  }
-
-  const analysis::Wait* wait_of(const analysis::Outlier& outlier) const {
-    if (waits_ == nullptr) return nullptr;
-    const std::uint64_t begin = outlier.call.begin;
-    const analysis::Wait* wait = analysis::longest_wait(waits_->of(*outlier.call.thread), begin, outlier.call.end);
-    return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
   }
 
   std::string words(const analysis::Wait& wait, const analysis::KeptOff& kept) const {
@@ -434,9 +438,10 @@ int slow(const Options& options) {
     }
   }
   std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(finder.take(), options.each);
-  if (groups.size() > options.limit) groups.resize(options.limit);
   Screen screen(options.text);
   SlowPrinter printer(**input, calls_of, options, finder, screen);
+  analysis::put_idle_last(groups, trace, [&](const analysis::Outlier& of) { return printer.wait_of(of); });
+  if (groups.size() > options.limit) groups.resize(options.limit);
   if (options.format == "json") {
     warn_partial(**input);
     Output output = Output::to_stdout();

@@ -288,6 +288,53 @@ TEST(Outliers, AreThoseOfANaiveSearchOnRandomTraces) {
   }
 }
 
+// main's loop sleeps by usleep() and waits for work in next(), which polls; answer() is slow, but less so.
+TEST(Outliers, WhatIdledComesLast) {
+  constexpr std::uint32_t kUsleep = 2, kNext = 3, kAnswer = 4, kPause = 5, kOnce = 6;
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "usleep", "next(Queue&)", "answer()", "pause", "once()"});
+  sample.thread(10, "main").enter(1, 1'000);
+  SampleStates states(500, 20'000'000);
+  states.task(10, 10, "main").go(600, 0, 0, 'R', 10);
+  std::uint64_t at = 10'000;
+  for (int i = 0; i < 20; ++i) {
+    const bool slow = i == 15;
+    const std::uint64_t sleep = slow ? 3'000'000 : 1'000, poll = slow ? 2'000'000 : 1'000,
+                        answer = slow ? 500'000 : 1'000;
+    sample.call(kUsleep, at, at + sleep);
+    at += sleep + 100;
+    sample.call(kNext, at, at + poll);
+    if (slow) {
+      states.syscall(at + 10, 0, 10, 7).go(at + 20, 0, 10, 'S', 0);  // poll
+      states.wake(at + poll - 30, 0, 10, 0).go(at + poll - 20, 0, 0, 'R', 10);
+    }
+    at += poll + 100;
+    sample.call(kAnswer, at, at + answer);
+    at += answer + 100;
+  }
+  sample.call(kPause, at, at + 1'000'000).call(kOnce, at + 1'000'100, at + 1'200'000).exit(1, at + 1'300'000);
+  sample.states(states.log());
+  const reader::Trace trace = sample.open();
+  const Found found = find(trace);
+  ASSERT_EQ(found.outliers.size(), 3U);
+  EXPECT_EQ(found.outliers[0].function, kUsleep);
+  ASSERT_EQ(found.rare.size(), 1U);  // pause() waits, too
+  EXPECT_EQ(found.rare[0].longest.function, kOnce);
+  const analysis::Waits waits(trace, 0);
+  const auto wait_of = [&](const Outlier& of) {
+    return analysis::longest_wait(waits.of(*of.call.thread), of.call.begin, of.call.end);
+  };
+  auto groups = analysis::group_outliers(found.outliers, false);
+  analysis::put_idle_last(groups, trace, wait_of);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].worst.function, kAnswer);
+  EXPECT_EQ(groups[1].worst.function, kUsleep);
+  EXPECT_EQ(groups[2].worst.function, kNext);
+  // Where nothing says what a function waited for, it is as slow as it was.
+  analysis::put_idle_last(groups, trace, [](const Outlier&) { return nullptr; });
+  EXPECT_EQ(groups[1].worst.function, kNext);
+}
+
 // take() on the worker waits for main, which waits for the flusher, which waits for a disk.
 TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
   SampleTrace sample;

@@ -236,6 +236,22 @@ TEST(Report, SortsGreatestFirstAndEqualsByName) {
   EXPECT_EQ(names(ReportOrder::kSelf), "abc");
 }
 
+// run() and loop() are their thread's; serve() is called twice, and rest(), in the second one, is what was slow.
+TEST(Report, OneSlowCallIsNotItsThread) {
+  SampleTrace sample;
+  sample.process(10, "app", {"run()", "loop()", "serve(int)", "rest(int)"});
+  sample.thread(10, "app").enter(1, 1'000).enter(2, 1'100).call(3, 1'200, 1'300);
+  sample.enter(3, 1'400).call(4, 1'500, 998'000).exit(3, 998'100).exit(2, 999'000).exit(1, 1'000'000);
+  const reader::Trace trace = sample.open();
+  ReportBuilder builder(trace, nullptr);
+  for (const reader::Thread& thread : trace.processes()[0].threads) builder.add(thread, rebuild_calls(trace, thread));
+  Report report = builder.finish();
+  sort_report(report, ReportOrder::kMax);
+  std::vector<std::string> names;
+  for (const FunctionReport& f : report.functions) names.push_back(f.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"serve(int)", "rest(int)", "run()", "loop()"}));
+}
+
 // Of few values and of many, close together, far apart, and as great as there are.
 TEST(Percentiles, AreThoseOfTheSortedValues) {
   std::mt19937_64 random(1);

@@ -25,6 +25,14 @@ class Writer {
 
   std::uint32_t number(const analysis::Outlier& outlier) const { return number_of_.at(outlier.call.thread); }
 
+  /// The longest wait in it, if that is a tenth of its excess.
+  const analysis::Wait* wait_of(const analysis::Outlier& outlier) {
+    const ThreadIndex& thread = index_.threads()[number(outlier)];
+    if (thread.states == nullptr) return nullptr;
+    const analysis::Wait* wait = analysis::longest_wait(waits_of(thread), outlier.call.begin, outlier.call.end);
+    return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
+  }
+
   void group(const analysis::OutlierGroup& group) {
     const analysis::Outlier& worst = group.worst;
     const std::uint32_t number = this->number(worst);
@@ -45,11 +53,8 @@ class Writer {
     }
     json_.close(']');
     if (thread.states != nullptr) {
-      const std::uint64_t begin = worst.call.begin;
-      const std::uint64_t end = worst.call.end;
       write_state_times(json_, "states", index_.trace().clock(), analysis::states_of(worst, *thread.states));
-      const analysis::Wait* wait = analysis::longest_wait(waits_of(thread), begin, end);
-      if (wait != nullptr && wait->length() * 10 >= worst.excess()) {
+      if (const analysis::Wait* wait = wait_of(worst); wait != nullptr) {
         json_.key("wait").open('{');
         write_wait(json_, index_, *wait);
         json_.close('}');
@@ -103,7 +108,8 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
     std::uint64_t& greatest = excess[writer.number(one)];
     greatest = std::max(greatest, one.excess());
   }
-  const std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(outliers, each);
+  std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(outliers, each);
+  analysis::put_idle_last(groups, index.trace(), [&](const analysis::Outlier& of) { return writer.wait_of(of); });
   json.open('{').field("calls", index.calls()).field("found", found);
   json.list("excess", excess, [&](std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); });
   json.field("groups", groups.size()).key("slow").open('[');
