@@ -113,6 +113,16 @@ class RequestPrinter {
     Table table(std::move(columns), Shorten::kName);
     for (std::size_t i = 0; i < shown_; ++i) table.add(cells(requests_[i], processes));
     table.print(screen);
+    const auto without = static_cast<std::uint64_t>(
+        std::count_if(requests_.begin(), requests_.end(), [](const Request& r) { return r.threads == 0; }));
+    if (without != 0)
+      screen.output().append(
+          wrap(fmt::format("\n{} without work: which thread worked on it is not told. karst_request_begin(ID) and "
+                           "karst_request_end(ID) say when it was there; a thread that begins to work on it says "
+                           "karst_request(ID)",
+                           plural(without, "request")),
+               screen.width(), 2) +
+          "\n");
   }
 
   void print_csv(Output& output) const {

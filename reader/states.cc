@@ -37,6 +37,28 @@ void push(ThreadStates& to, std::uint64_t begin, const StateNow& now) {
   to.by.push_back(now.by);
 }
 
+void run_instead(ThreadStates& t, std::size_t i) {
+  t.state[i] = ThreadState::kRunning;
+  t.letter[i] = 0;
+  t.syscall[i] = 0;
+  t.by[i] = kNoTask;
+}
+
+// What begins while tracing keeps the thread ends then, too. `error`: of the clocks, in ticks.
+void run_while_traced(ThreadStates& t, const std::vector<TracingTime>& times, std::uint64_t error) {
+  std::size_t i = 0;
+  for (const TracingTime& time : times) {
+    const std::uint64_t begin = time.begin > error ? time.begin - error : 0, end = time.end + error;
+    i = std::max(i,
+                 static_cast<std::size_t>(std::lower_bound(t.begin.begin(), t.begin.end(), begin) - t.begin.begin()));
+    for (; i < t.size() && t.begin[i] < end && t.end_of(i) <= end; ++i) {
+      const ThreadState state = t.state[i];
+      if (state == ThreadState::kBlocked || state == ThreadState::kWoken || state == ThreadState::kPreempted)
+        run_instead(t, i);
+    }
+  }
+}
+
 // Who slept until karst woke it waited for its own tracing, which is no wait of the program: as if tracing had run in
 // the thread.
 void run_while_traced(ThreadStates& t, const std::vector<Task>& tasks) {
@@ -44,10 +66,7 @@ void run_while_traced(ThreadStates& t, const std::vector<Task>& tasks) {
   for (std::size_t i = 0; i < t.size(); ++i) {
     if (t.state[i] != ThreadState::kBlocked || t.letter[i] != 'S' || !by_tracer(i)) continue;
     for (; i < t.size() && by_tracer(i) && t.state[i] != ThreadState::kPreempted; ++i) {
-      t.state[i] = ThreadState::kRunning;
-      t.letter[i] = 0;
-      t.syscall[i] = 0;
-      t.by[i] = kNoTask;
+      run_instead(t, i);
     }
     --i;
   }
@@ -97,7 +116,7 @@ std::uint64_t StateLog::cpus_from() const {
   return (source.flags & kAll) == kAll ? wakes_from() : ~std::uint64_t{0};
 }
 
-States::States(StateLog log) : log_(std::move(log)) {
+States::States(StateLog log, const TracingTimes& tracing) : log_(std::move(log)) {
   const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
   if (!std::is_sorted(log_.records.begin(), log_.records.end(), before))
     std::stable_sort(log_.records.begin(), log_.records.end(), before);
@@ -173,6 +192,9 @@ States::States(StateLog log) : log_(std::move(log)) {
   for (ThreadStates& t : threads_) {
     t.end = std::max(end, t.begin.back());
     run_while_traced(t, log_.tasks);
+    const auto times = t.task < log_.tasks.size() ? tracing.find(log_.tasks[t.task].tid) : tracing.end();
+    constexpr std::uint64_t kTicksInNs = 4;  // at most
+    if (times != tracing.end()) run_while_traced(t, times->second, kTicksInNs * log_.source.clock_error_ns);
     t.sum_up();
     const auto birth = births.find(t.task);
     count(t, birth == births.end() ? std::nullopt : std::optional(birth->second), doubts_);

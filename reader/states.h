@@ -18,6 +18,7 @@
 
 #include "format/trace.h"
 #include "reader/column.h"
+#include "reader/tracing_times.h"
 
 namespace karst::reader {
 
@@ -173,8 +174,9 @@ struct StateDoubts {
 class States {
  public:
   States() = default;
-  /// Never fails: what contradicts itself becomes kUnknown.
-  explicit States(StateLog log);
+  /// Never fails: what contradicts itself becomes kUnknown. In the times that `tracing` kept a thread it waited for no
+  /// one of the program's: it is as if tracing had run in it.
+  explicit States(StateLog log, const TracingTimes& tracing = {});
 
   bool empty() const { return log_.records.empty(); }
   const StateSource& source() const { return log_.source; }

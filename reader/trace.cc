@@ -98,7 +98,14 @@ Status Trace::unchanged() const { return impl_->bytes.unchanged(); }
 const SampleLog& Trace::samples() const { return impl_->samples; }
 
 const States& Trace::states() const {
-  std::call_once(*impl_->states_once, [this] { impl_->states.emplace(std::move(impl_->state_log)); });
+  std::call_once(*impl_->states_once, [this] {
+    TracingTimes times;
+    if (!impl_->state_log.records.empty())
+      for (const Process& process : processes())
+        for (const Thread& thread : process.threads)
+          if (!thread.fiber) add_tracing_times(blocks(thread), times[thread.tid]);
+    impl_->states.emplace(std::move(impl_->state_log), times);
+  });
   return *impl_->states;
 }
 

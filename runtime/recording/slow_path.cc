@@ -74,11 +74,11 @@ void next_block(ThreadState& state) {
   KARST_ASSERT(before % sizeof(Event) == 0);
   // A hook that was interrupted by a fork goes on with its parent's block.
   KARST_ASSERT(old == nullptr || in_forked_child() || (g_arena.block_at(settled(before)) == old && is_active(*old)));
-  const std::uint32_t reserved = g_arena.blocks_reserved();
-  // Once all memory is there, none is made: two readings of the clock less.
+  // Once all memory is there, none is made: two readings of the clock less. Until then a thread may make some, or wait
+  // for another one that does.
   const std::uint64_t asked = g_arena.has_all_blocks() ? 0 : arch::time_stamp();
   BlockHeader* next = g_arena.take_block(settled(before), state.spare);
-  const std::uint64_t taking = reserved != g_arena.blocks_reserved() ? arch::time_stamp() - asked : 0;
+  const std::uint64_t taking = asked != 0 ? arch::time_stamp() - asked : 0;
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);

@@ -13,11 +13,13 @@
 #include "analysis/report.h"
 #include "analysis/selection.h"
 #include "format/values.h"
+#include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
 
 namespace karst::analysis {
 namespace {
 
+using test::SampleStates;
 using test::SampleTrace;
 
 constexpr std::uint32_t kUnit = format::kCallCostUnit;
@@ -153,6 +155,25 @@ TEST(TracingCost, HasWhatTracingNotedOfItself) {
   for (const FunctionReport& f : report.finish().functions) tracing[f.name] = f.tracing_ns;
   EXPECT_EQ(tracing["main"], trace.clock().to_ns(20 + 300));
   EXPECT_EQ(tracing["open"], trace.clock().to_ns(20 + 600));
+}
+
+// While memory was made for its events, a thread waited for nothing of the program's.
+TEST(TracingCost, WhoWaitedForMemoryOfTracingRan) {
+  for (const bool is_noted : {true, false}) {
+    SampleTrace sample;
+    sample.process(1, "app", {"main"}).thread(1, "app");
+    if (is_noted) sample.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kMemory, 500'000), 600'000);
+    sample.enter(1, 601'000).exit(1, 900'000);
+    SampleStates states(1'000, 2'000'000);
+    states.task(1, 1, "app").go(2'000, 0, 0, 'R', 1).go(200'000, 0, 1, 'D', 0);
+    states.wake(500'000, 1, 1, 0).go(510'000, 0, 0, 'R', 1).go(700'000, 0, 1, 'S', 0);
+    sample.states(states.log());
+    const reader::Trace trace = sample.open();
+    const reader::StateTimes times = trace.states().of(1, 1)->between(100'000, 700'000);
+    EXPECT_EQ(times.blocked, is_noted ? 0U : 300'000U);
+    EXPECT_EQ(times.running, is_noted ? 600'000U : 290'000U);
+    EXPECT_EQ(trace.states().of(1, 1)->between(700'000, 800'000).blocked, 100'000U);
+  }
 }
 
 // A stop that began before the range or the kept history, and one that no clock can have seen.

@@ -235,6 +235,13 @@ class Notes(TortureTest):
         run = self.run_traced(program, 3, 3000, self.directory / "logs", options=("--memory", "1M"))
         self.assertGreater(self.check_against_logs(run, False), 0)
 
+    def test_requests_that_nobody_says_to_work_on(self):
+        program = build("notes_begins", "notes/begins.c", "-O1", *INCLUDE, output="notes_begins", compiler="karst-gcc")
+        path = self.run_traced(program).trace.path
+        text = karst("requests", path)
+        self.assertIn("3 requests without work: which thread worked on it is not told.", text)
+        self.assertEqual([r["threads"] for r in json.loads(karst("requests", path, "--json"))["requests"]], [0, 0, 0])
+
     def test_requests_go_from_thread_to_thread(self):
         program = build("notes_requests", "notes/requests.cc", "-O1", "-g", "-pthread", *INCLUDE,
                         output="notes_requests", compiler="karst-g++")

@@ -51,6 +51,22 @@ TEST(States, WhoSleepsUntilKarstWakesItRuns) {
             "preempted 80-1000 by 12");
 }
 
+// Whatever kept it meanwhile, a waker of the program's included; not what began before, and not what goes on.
+TEST(States, WhomTracingKeptRuns) {
+  const reader::StateLog log =
+      make_log({leave_cpu(10, 0, 0, 1), leave_cpu(20, 0, 1, 0, 'D'), wake(30, 1, 2, 1), leave_cpu(35, 0, 0, 1),
+                leave_cpu(40, 0, 1, 11, kCouldRun), leave_cpu(45, 0, 11, 1), leave_cpu(60, 0, 1, 0, 'D'),
+                wake(70, 1, 2, 1), leave_cpu(75, 0, 0, 1), leave_cpu(80, 0, 1, 0, 'S')});
+  const auto with = [&](std::vector<reader::TracingTime> times) { return describe(States(log, {{1, times}}), 1); };
+  EXPECT_EQ(with({{15, 50}, {65, 76}}),
+            "unknown 0-10 running@0 10-20 running@0 20-30 running@0 30-35 running@0 35-40 running@0 40-45 "
+            "running@0 45-60 blocked(D) 60-70 by 2 woken 70-75 by 2 running@0 75-80 blocked(S) 80-1000");
+  EXPECT_EQ(with({{55, 76}, {79, 90}}),
+            "unknown 0-10 running@0 10-20 blocked(D) 20-30 by 2 woken 30-35 by 2 running@0 35-40 preempted 40-45 by 11 "
+            "running@0 45-60 running@0 60-70 running@0 70-75 running@0 75-80 blocked(S) 80-1000");
+  EXPECT_EQ(with({}), describe(States(log), 1));
+}
+
 TEST(States, WithoutWakingsAThreadIsBlockedUntilItRuns) {
   const States states(
       make_log({leave_cpu(10, 0, kNobody, 1, 0), leave_cpu(20, 0, 1, kNobody, 0), leave_cpu(60, 0, kNobody, 1, 0),

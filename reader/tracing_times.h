@@ -1,0 +1,27 @@
+// When tracing itself kept a thread: while memory was made for its next events, as notes in its blocks say
+// (format/note.h, Overhead::kMemory).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "reader/model.h"
+
+namespace karst::reader {
+
+struct BlockView;
+
+/// Ticks. The thread ran at both ends.
+struct TracingTime {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// By thread id, in order of time; of several threads with one id, all of them.
+using TracingTimes = std::unordered_map<std::uint32_t, std::vector<TracingTime>>;
+
+/// Adds those that begin one of a thread's blocks: a thread gets memory when it needs a block, and notes it there.
+void add_tracing_times(std::span<const BlockView> blocks, std::vector<TracingTime>& times);
+
+}  // namespace karst::reader
