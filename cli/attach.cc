@@ -411,15 +411,14 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
 int attach(const Options& options) {
   const auto plain = plain_attach(options);
   if (!plain) return kExitUsage;
-  const auto values = collect::ValueChoice::make(options.values.arguments, options.values.returned);
-  if (!values) return usage_error(values.error().message, "attach");
+  const collect::ValueChoice values(options.values.arguments, options.values.returned);
   auto systems = system_choice(options.system);
   if (!systems) return usage_error(systems.error().message, "attach");
   if (options.no_patch)
     for (collect::SystemWish& wish : systems->wishes) wish.functions.clear();
   const std::uint32_t per_second = options.sample.value_or(0);
   const bool has_triggers = !options.triggers.empty();
-  if (!has_triggers && per_second == 0) return bring_in(options, *plain, *values, systems->wishes);
+  if (!has_triggers && per_second == 0) return bring_in(options, *plain, values, systems->wishes);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -436,11 +435,11 @@ int attach(const Options& options) {
   auto found = find_sampled(options, *plain, brought);
   if (!found) return fail(found.error());
   auto& target = found->traced;
-  if (target && values->any())
-    if (const auto begun = begin_noting(*target, *values, 0); !begun) return fail(begun.error());
+  if (target && values.any())
+    if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   if (target && !systems->wishes.empty())
     if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
-  if (!target && (values->any() || !systems->wishes.empty()))
+  if (!target && (values.any() || !systems->wishes.empty()))
     return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
   const HeldProcess& process = found->held;
   const pid_t pid = process.number();

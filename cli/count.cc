@@ -104,9 +104,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
                        "count");
   if (options.suggest && options.format != "text")
     return usage_error("--suggest makes a list of its own: it takes no --format", "count");
-  auto show =
-      symbols::FunctionFilter::compile(options.show ? std::vector{*options.show} : std::vector<std::string>(), {});
-  if (!show) return usage_error("--show: " + show.error().message, "count");
+  const symbols::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, {"count=1"}, command, "count", launch); wrong != 0)
     return wrong;
@@ -124,7 +122,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
     fail({count_text(counts.uncounted) + " calls were not counted: there was no memory for their counters"});
   Shown shown;
   for (const collect::FunctionCount& f : counts.functions)
-    if (show->keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
+    if (show.keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
   const double cpu_ns = ran->cpu_ns;
   if (options.suggest) {
     print_suggestion(counts, options, ppm / 1e6, cpu_ns, *out);

@@ -64,13 +64,10 @@ function zoom(to) {
 function search(text) {
   let pattern = null;
   try {
-    pattern = text === '' ? null : new RegExp(text, 'i');
-  } catch {
-    found.textContent = 'no regular expression';
-    return;
-  }
+    pattern = new RegExp(text, 'i');
+  } catch {}  // a text alone
   const hits = frames.filter((frame) => {
-    const hit = pattern !== null && pattern.test(frame.name);
+    const hit = text !== '' && (pattern?.test(frame.name) || frame.name.includes(text));
     frame.group.classList.toggle('hit', hit);
     return hit;
   });
@@ -81,7 +78,7 @@ function search(text) {
     end = Math.max(end, hit.x + hit.width);
   }
   const share = ((100 * sum) / frames[0].width).toFixed(1);
-  found.textContent = pattern === null ? '' : `${hits.length} found, ${share}% of all`;
+  found.textContent = text === '' ? '' : `${hits.length} found, ${share}% of all`;
 }
 
 svg.addEventListener('click', (event) => {
@@ -110,7 +107,7 @@ addEventListener('hashchange', from_address);
 zoom(frames[0]);
 from_address();
 )js",
-                             "HN65+TRyQ4Xi04PIWj3g0K91Gxq4CdYxTOdaASVaAfY="};
+                             "sE9pTfA6NrUCzZ6/fdbSP24zjFuyObEEroA+nLiTB1U="};
 
 }  // namespace
 

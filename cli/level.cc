@@ -56,8 +56,7 @@ int list_or_set(const Options& options) {
   const auto parsed = std::from_chars(options.level.data(), end, level);
   if (!options.level.empty() && (parsed.ec != std::errc() || parsed.ptr != end || level < 0))
     return usage_error("LEVEL " + options.level + ": a whole number from 0 to 2147483647 is needed", "level");
-  auto filter = symbols::FunctionFilter::compile(options.functions, {});
-  if (!filter) return usage_error(filter.error().message, "level");
+  const symbols::FunctionFilter filter(options.functions);
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
   auto found = collect::handled_functions(*target);
@@ -65,9 +64,10 @@ int list_or_set(const Options& options) {
   std::vector<collect::Handled>& handled = found->all;
   const std::string process = fmt::format("process {} ({})", target->process.pid, printable(target->process.name));
   if (handled.empty()) return fail({process + " has no functions with handlers; karst_handle() makes them"});
-  std::erase_if(handled, [&](const collect::Handled& f) { return !filter->keeps(f.name); });
+  std::erase_if(handled, [&](const collect::Handled& f) { return !filter.keeps(f.name); });
   if (handled.empty())
-    return fail({process + " has no handlers for functions of these names; without --function karst lists all"});
+    return fail({process + " has no handlers for functions of these names" + filter.complaint() +
+                 "; without --function karst lists all"});
   if (options.level.empty()) return print(options, handled);
   if (const Status set = collect::set_level(*target, *found, level); !set) return fail(set.error());
   std::fprintf(stderr, "karst: %s: level %d for the handlers of %s\n", process.c_str(), level,

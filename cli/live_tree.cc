@@ -102,21 +102,8 @@ void add_live_options(Command command, LiveArguments& arguments) {
 
 Result<LiveFilter> LiveFilter::of(const LiveArguments& arguments) {
   LiveFilter filter;
-  const auto compile = [](const std::string& option, const std::string& regex) -> Result<symbols::FunctionFilter> {
-    auto made = symbols::FunctionFilter::compile({regex}, {});
-    if (!made) return Error{option + ": " + made.error().message};
-    return made;
-  };
-  if (!arguments.function.empty()) {
-    auto made = compile("--function", arguments.function);
-    if (!made) return made.error();
-    filter.only = std::move(*made);
-  }
-  if (!arguments.not_function.empty()) {
-    auto made = compile("--not-function", arguments.not_function);
-    if (!made) return made.error();
-    filter.not_these = std::move(*made);
-  }
+  if (!arguments.function.empty()) filter.only = symbols::FunctionFilter({arguments.function});
+  if (!arguments.not_function.empty()) filter.not_these = symbols::FunctionFilter({arguments.not_function});
   for (const std::string& text : arguments.depths) {
     const std::size_t colon = text.rfind(':');
     std::uint32_t levels = 0;
@@ -127,11 +114,9 @@ Result<LiveFilter> LiveFilter::of(const LiveArguments& arguments) {
       filter.depth = levels;
       continue;
     }
-    auto made = compile("--depth", text.substr(0, colon));
-    if (!made) return made.error();
     if (filter.depths.size() == collect::kMostTailDepths)
       return Error{fmt::format("--depth: at most {} of them can have a REGEX", collect::kMostTailDepths)};
-    filter.depths.push_back({std::move(*made), levels});
+    filter.depths.push_back({symbols::FunctionFilter({text.substr(0, colon)}), levels});
   }
   if (!arguments.min_duration.empty()) {
     const auto ns = parse_duration(arguments.min_duration);

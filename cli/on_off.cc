@@ -97,17 +97,13 @@ Result<Wish> wish_of(const Options& options) {
     if (!parsed) return Error{"--for: " + parsed.error().message};
     wish.time_ns = *parsed;
   }
-  auto filter = symbols::FunctionFilter::compile(options.functions, options.not_functions);
-  if (!filter) return filter.error();
-  wish.functions = std::move(*filter);
+  wish.functions = symbols::FunctionFilter(options.functions, options.not_functions);
   if (!options.budget.empty()) {
     auto share = parse_share(options.budget);
     if (!share) return share.error();
     wish.budget = *share;
   }
-  auto keep = symbols::FunctionFilter::compile(options.keep, {});
-  if (!keep) return Error{"--keep: " + keep.error().message};
-  wish.keep = std::move(*keep);
+  wish.keep = symbols::FunctionFilter(options.keep);
   auto watch = watch_options(options.watch);
   if (!watch) return watch.error();
   wish.watch = std::move(*watch);
@@ -117,9 +113,7 @@ Result<Wish> wish_of(const Options& options) {
     return Error{"--slowest and --over go with --margin, --stay and --for alone; ask for the rest separately"};
   if (wish.watch.rules.empty() && (options.stay || !options.watch.margin.empty()))
     return Error{"--stay and --margin belong to --slowest and --over"};
-  auto values = collect::ValueChoice::make(options.values.arguments, options.values.returned);
-  if (!values) return values.error();
-  wish.values = std::move(*values);
+  wish.values = collect::ValueChoice(options.values.arguments, options.values.returned);
   if (wish.values.any() && (other_options || !wish.watch.rules.empty()))
     return Error{"--args and --returns go with --for alone; ask for the rest separately"};
   if ((options.watches || options.end_values) &&
@@ -145,19 +139,21 @@ Result<Chosen> chosen_by(const Wish& wish, const Options& options, const collect
   Chosen chosen;
   if (wish.functions.keeps_all() && options.keep.empty()) return chosen;
   const reader::Process named = collect::with_names(target.arena, collect::resolve_options(target));
-  const auto none = [&](const std::vector<std::string>& patterns) {
+  const auto none = [&](const symbols::FunctionFilter& filter) {
+    const std::vector<std::string>& patterns = filter.only();
     std::string words = "no function of process " + std::to_string(target.process.pid) + " has a name that matches";
     for (const std::string& pattern : patterns) words += (&pattern == &patterns[0] ? " '" : " or '") + pattern + "'";
     if (patterns.empty()) words += " all of the options";
-    return Error{words + (patterns.size() == 1 ? did_you_mean(patterns[0], function_words({&named, 1})) : "")};
+    return Error{words + filter.complaint() +
+                 (patterns.size() == 1 ? did_you_mean(patterns[0], function_words({&named, 1})) : "")};
   };
   if (!wish.functions.keeps_all()) {
     chosen.functions = collect::matching_functions(named, wish.functions);
-    if (chosen.functions.empty()) return none(options.functions);
+    if (chosen.functions.empty()) return none(wish.functions);
   }
   if (!options.keep.empty()) {
     chosen.kept = collect::matching_functions(named, wish.keep);
-    if (chosen.kept.empty()) return none(options.keep);
+    if (chosen.kept.empty()) return none(wish.keep);
   }
   return chosen;
 }

@@ -124,8 +124,6 @@ std::string all_options(const ProgramOptions& options, const std::vector<std::st
 }
 
 Result<collect::FunctionChoice> make_choice(const Choice& choice) {
-  auto filter = symbols::FunctionFilter::compile(choice.functions, choice.not_functions);
-  if (!filter) return filter.error();
   symbols::ListChoice lists;
   for (const std::string& file : choice.no_trace)
     if (auto problem = format::read_glob_list(file, lists.no_trace)) return Error{"--no-trace: " + *problem};
@@ -140,12 +138,11 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   }
   if (choice.carried_lists != "0" && choice.carried_lists != "1")
     return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
-  auto made = collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
+  auto made = collect::FunctionChoice::make(symbols::FunctionFilter(choice.functions, choice.not_functions),
+                                            std::move(lists), choice.carried_lists == "1");
   if (!made) return made;
-  if (const Status kept = made->keep(choice.keep); !kept) return kept.error();
-  auto values = collect::ValueChoice::make(choice.arguments, choice.returned);
-  if (!values) return values.error();
-  made->note(std::move(*values));
+  made->keep(choice.keep);
+  made->note(collect::ValueChoice(choice.arguments, choice.returned));
   return made;
 }
 
@@ -200,7 +197,7 @@ std::string explain_none(const symbols::FunctionFilter& filter, const std::set<s
   if (patterns.empty() || names.empty() || any_matches) return words;
   words += ": no name matches ";
   for (const std::string& pattern : patterns) words += (&pattern == &patterns[0] ? "'" : " or '") + pattern + "'";
-  return words + (patterns.size() == 1 ? did_you_mean(patterns[0], function_words(names)) : "");
+  return words + filter.complaint() + (patterns.size() == 1 ? did_you_mean(patterns[0], function_words(names)) : "");
 }
 
 }  // namespace

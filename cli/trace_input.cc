@@ -85,7 +85,6 @@ void add_selection_options(Command command, InputOptions& options, const char* f
     command
         .add_option("--below", options.below,
                     "Only calls of functions whose name matches, and what happened within those calls")
-        .check(readable([](const std::string& text) { return symbols::FunctionFilter::compile({text}, {}); }))
         .type_name("REGEX");
     command
         .add_option("--min-duration", options.min_duration,
@@ -189,12 +188,12 @@ namespace {
 
 /// The functions whose names match. Error: none does, and one must.
 Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const InputOptions& options,
-                                                   const std::string& regex, symbols::FunctionFilter filter) {
-  const auto keeper = std::make_shared<symbols::FunctionFilter>(std::move(filter));
+                                                   const std::string& pattern) {
+  const auto keeper = std::make_shared<symbols::FunctionFilter>(std::vector{pattern});
   analysis::FunctionSet functions(trace, [keeper](std::string_view name) { return keeper->keeps(name); });
   if (!functions.empty() || options.may_have_none) return functions;
-  return Error{fmt::format("no function of {} has a name that matches '{}'{}", options.file, regex,
-                           did_you_mean(regex, function_words(trace.processes())))};
+  return Error{fmt::format("no function of {} has a name that matches '{}'{}{}", options.file, pattern,
+                           keeper->complaint(), did_you_mean(pattern, function_words(trace.processes())))};
 }
 
 std::uint64_t ticks_in(const Clock& clock, std::uint64_t ns) {
@@ -233,12 +232,6 @@ Result<std::optional<query::TickRange>> time_of(const InputOptions& options, con
 
 Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   InputOptions options = given;
-  // Before the file is read: a bad pattern is told at once.
-  auto filter = symbols::FunctionFilter::compile({options.function}, {});
-  if (options.has_function && !filter) return filter.error();
-  auto below = symbols::FunctionFilter::compile({options.below}, {});
-  if (!options.below.empty() && !below) return below.error();
-
   if (options.file.empty()) {
     auto newest = newest_trace();
     if (!newest) return newest.error();
@@ -285,12 +278,12 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     for (const reader::BlockView& block : input->trace.blocks(*thread)) input->events += block.events.size();
   }
   if (options.has_function) {
-    auto functions = functions_that_match(input->trace, options, options.function, std::move(*filter));
+    auto functions = functions_that_match(input->trace, options, options.function);
     if (!functions) return functions.error();
     input->functions = std::move(*functions);
   }
   if (!options.below.empty()) {
-    auto functions = functions_that_match(input->trace, options, options.below, std::move(*below));
+    auto functions = functions_that_match(input->trace, options, options.below);
     if (!functions) return functions.error();
     input->below = std::move(*functions);
     input->filter.below = &*input->below;

@@ -29,7 +29,7 @@ std::vector<std::string> function_words(const std::set<std::string>& names);
 struct InputOptions {
   std::string file;
   analysis::Selection selection;
-  std::string function;  ///< regular expression; empty: all functions
+  std::string function;  ///< pattern (symbols/function_filter.h); empty: all functions
   bool has_function = false;
   std::string below;       ///< the same, of calls to look into; empty: everything
   std::uint32_t kept = 0;  ///< number of a kept moment; 0: the whole trace
@@ -130,7 +130,7 @@ class CallsCache {
 };
 
 /// Opens what `options` name. Damage in the file is worth a line on stderr; not being able to read it is an Error, as
-/// are a pattern that is none, and a thread, process or function that the trace does not have.
+/// is a thread, process or function that the trace does not have.
 Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
 
 /// A line that says that the tracer's cost is not in the times above, or with --raw that it is; nothing where the trace

@@ -4,58 +4,80 @@
 
 #include <algorithm>
 
+#include "base/plain_name.h"
+
 namespace karst::symbols {
-
-struct FunctionFilter::Impl {
-  std::vector<std::unique_ptr<RE2>> only;
-  std::vector<std::unique_ptr<RE2>> not_;
-  std::vector<std::string> only_patterns;
-};
-
 namespace {
 
-Status add_patterns(const std::vector<std::string>& patterns, std::vector<std::unique_ptr<RE2>>& to) {
+struct Pattern {
+  std::string text;
+  std::unique_ptr<RE2> expression;  // null: it is none
+};
+
+/// What is wrong with it, and where.
+std::string complaint_of(const std::string& pattern, const RE2& expression) {
+  // RE2 gives the piece at fault, not its offset; where that is found once, the offset is sure.
+  const std::string& piece = expression.error_arg();
+  const auto at = pattern.find(piece);
+  const bool is_sure =
+      !piece.empty() && piece != pattern && at != std::string::npos && pattern.find(piece, at + 1) == std::string::npos;
+  return " ('" + pattern + "' is no regular expression: " + expression.error() +
+         (is_sure ? " at character " + std::to_string(at + 1) : "") + ")";
+}
+
+std::vector<Pattern> patterns_of(const std::vector<std::string>& texts, std::string& complaint) {
   RE2::Options options;
   options.set_log_errors(false);
   options.set_never_capture(true);
-  for (const std::string& pattern : patterns) {
-    auto regex = std::make_unique<RE2>(pattern, options);
-    if (!regex->ok()) {
-      std::string message = "bad regular expression \"" + pattern + "\": " + regex->error();
-      // RE2 gives the piece at fault, not its offset; where that is found once, the offset is sure.
-      const std::string& piece = regex->error_arg();
-      if (auto at = pattern.find(piece); !piece.empty() && piece != pattern && at != std::string::npos &&
-                                         pattern.find(piece, at + 1) == std::string::npos) {
-        message += " (at character " + std::to_string(at + 1) + ")";
-      }
-      return Error{message + "; put a \\ before a character such as ( [ * + to mean the character itself"};
+  std::vector<Pattern> patterns;
+  for (const std::string& text : texts) {
+    auto expression = std::make_unique<RE2>(text, options);
+    if (!expression->ok()) {
+      if (complaint.empty()) complaint = complaint_of(text, *expression);
+      expression.reset();
     }
-    to.push_back(std::move(regex));
+    patterns.push_back({text, std::move(expression)});
   }
-  return Unit{};
+  return patterns;
 }
 
-bool any_matches(const std::vector<std::unique_ptr<RE2>>& regexes, std::string_view name) {
-  re2::StringPiece text(name.data(), name.size());
-  return std::any_of(regexes.begin(), regexes.end(),
-                     [&](const auto& regex) { return RE2::PartialMatch(text, *regex); });
+/// The last parts of the name as tables show it.
+bool is_shown_as(std::string_view name, std::string_view pattern) {
+  if (pattern.find("::") == std::string_view::npos) return false;  // a single part is in the name as it stands
+  const std::string plain = plain_name(name);
+  if (!plain.ends_with(pattern)) return false;
+  const std::string_view scopes = std::string_view(plain).substr(0, plain.size() - pattern.size());
+  return scopes.empty() || scopes.ends_with("::");
+}
+
+bool any_matches(const std::vector<Pattern>& patterns, std::string_view name) {
+  const re2::StringPiece text(name.data(), name.size());
+  return std::any_of(patterns.begin(), patterns.end(), [&](const Pattern& pattern) {
+    return (pattern.expression != nullptr && RE2::PartialMatch(text, *pattern.expression)) ||
+           name.find(pattern.text) != std::string_view::npos || is_shown_as(name, pattern.text);
+  });
 }
 
 }  // namespace
 
+struct FunctionFilter::Impl {
+  std::vector<std::string> texts;
+  std::vector<Pattern> only;
+  std::vector<Pattern> not_;
+  std::string complaint;
+};
+
 FunctionFilter::FunctionFilter() : impl_(std::make_unique<Impl>()) {}
+FunctionFilter::FunctionFilter(const std::vector<std::string>& only, const std::vector<std::string>& not_)
+    : FunctionFilter() {
+  std::string unused;
+  impl_->texts = only;
+  impl_->only = patterns_of(only, impl_->complaint);
+  impl_->not_ = patterns_of(not_, unused);
+}
 FunctionFilter::FunctionFilter(FunctionFilter&&) noexcept = default;
 FunctionFilter& FunctionFilter::operator=(FunctionFilter&&) noexcept = default;
 FunctionFilter::~FunctionFilter() = default;
-
-Result<FunctionFilter> FunctionFilter::compile(const std::vector<std::string>& only,
-                                               const std::vector<std::string>& not_) {
-  FunctionFilter filter;
-  if (auto status = add_patterns(only, filter.impl_->only); !status) return status.error();
-  if (auto status = add_patterns(not_, filter.impl_->not_); !status) return status.error();
-  filter.impl_->only_patterns = only;
-  return filter;
-}
 
 bool FunctionFilter::keeps(std::string_view name) const {
   if (!impl_->only.empty() && !any_matches(impl_->only, name)) return false;
@@ -66,6 +88,8 @@ bool FunctionFilter::excludes(std::string_view name) const { return any_matches(
 
 bool FunctionFilter::keeps_all() const { return impl_->only.empty() && impl_->not_.empty(); }
 
-const std::vector<std::string>& FunctionFilter::only() const { return impl_->only_patterns; }
+const std::vector<std::string>& FunctionFilter::only() const { return impl_->texts; }
+
+const std::string& FunctionFilter::complaint() const { return impl_->complaint; }
 
 }  // namespace karst::symbols

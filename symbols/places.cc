@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/plain_name.h"
 #include "symbols/elf_module.h"
 #include "symbols/sandbox.h"
 #include "symbols/symbol_table.h"
@@ -48,7 +49,7 @@ std::string_view without_clone(std::string_view name) { return name.substr(0, na
 
 bool is_called(std::string_view name, std::string_view wanted) {
   const std::string_view plain = without_clone(name);
-  return plain == wanted || up_to_parameters(plain) == wanted ||
+  return plain == wanted || up_to_parameters(plain) == wanted || plain_name(plain) == wanted ||
          (plain.ends_with(" const") && up_to_parameters(plain.substr(0, plain.size() - 6)) == wanted);
 }
 

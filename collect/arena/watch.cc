@@ -48,14 +48,12 @@ Result<WatchRule> make_rule(std::string_view text, std::string_view pattern, std
                             std::uint64_t most) {
   if (pattern.empty()) return Error{"'" + std::string(text) + "': a regular expression for functions is needed"};
   if (pattern == kLock) pattern = kWaitsForLocks;
-  auto filter = symbols::FunctionFilter::compile({std::string(pattern)}, {});
-  if (!filter) return filter.error();
   if (most == 0 || most > kWatchMost)
     return Error{"'" + std::string(text) + "': a number of calls from 1 to 10000 is needed"};
   WatchRule rule;
   rule.text = std::string(text);
   rule.pattern = std::string(pattern);
-  rule.functions = std::move(*filter);
+  rule.functions = symbols::FunctionFilter({rule.pattern});
   rule.over_ns = over_ns;
   rule.most = static_cast<std::uint32_t>(most);
   return rule;

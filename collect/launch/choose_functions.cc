@@ -37,12 +37,9 @@ Result<FunctionChoice> FunctionChoice::make(symbols::FunctionFilter filter, List
   return choice;
 }
 
-Status FunctionChoice::keep(const std::vector<std::string>& patterns) {
-  auto filter = symbols::FunctionFilter::compile(patterns, {});
-  if (!filter) return filter.error();
-  kept_ = std::move(*filter);
+void FunctionChoice::keep(const std::vector<std::string>& patterns) {
+  kept_ = symbols::FunctionFilter(patterns);
   has_kept_ = !patterns.empty();
-  return Unit{};
 }
 
 /// What one module carries.

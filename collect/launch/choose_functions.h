@@ -32,9 +32,8 @@ class FunctionChoice {
   FunctionChoice() = default;
   /// `filter`: --functions and --not-functions. `use_carried`: false ignores what programs carry.
   static Result<FunctionChoice> make(symbols::FunctionFilter filter, symbols::ListChoice lists, bool use_carried);
-  /// What a budget leaves on: functions that one of the patterns matches, and those whose values are noted. The error
-  /// is a bad pattern's.
-  Status keep(const std::vector<std::string>& patterns);
+  /// What a budget leaves on: functions that one of the patterns matches, and those whose values are noted.
+  void keep(const std::vector<std::string>& patterns);
 
   /// What is noted of functions' calls.
   void note(ValueChoice values) { values_ = std::move(values); }

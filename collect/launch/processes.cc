@@ -117,16 +117,16 @@ void Processes::find_functions(Arrival asker) {
   Watched* process = latest(asker.pid);
   if (process == nullptr || process->process.history.arena() == nullptr)
     return asker.answer(AnswerOutcome::kUnknownProcess, {});
-  const auto filter = symbols::FunctionFilter::compile({asker.pattern}, {});
-  if (!filter) return asker.answer(AnswerOutcome::kBadPattern, {});
+  const symbols::FunctionFilter filter({asker.pattern});
   std::vector<format::FoundFunction> found;
   std::string text(1, '\0');
   for (const auto& [id, name] :
-       chooser_.find_and_keep(*process->process.history.arena(), *filter, asker.first_function, asker.function_count)) {
+       chooser_.find_and_keep(*process->process.history.arena(), filter, asker.first_function, asker.function_count)) {
     if (found.size() == format::kMostHandled) break;
     found.push_back({id, static_cast<std::uint32_t>(text.size())});
     text.append(name, 0, std::min<std::size_t>(name.find('\0'), format::kMostHandledName)).push_back('\0');
   }
+  if (found.empty() && !filter.complaint().empty()) return asker.answer(AnswerOutcome::kBadPattern, {});
   const format::FoundFunctions head{static_cast<std::uint32_t>(found.size()), static_cast<std::uint32_t>(text.size())};
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
   bytes.append(reinterpret_cast<const char*>(found.data()), found.size() * sizeof found[0]).append(text);

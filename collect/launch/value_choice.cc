@@ -31,17 +31,12 @@ std::vector<std::uint32_t> take_numbers(std::string& text) {
 
 }  // namespace
 
-Result<ValueChoice> ValueChoice::make(const std::vector<std::string>& arguments,
-                                      const std::vector<std::string>& returned) {
-  ValueChoice choice;
+ValueChoice::ValueChoice(const std::vector<std::string>& arguments, const std::vector<std::string>& returned) {
   for (const bool args : {true, false})
     for (std::string text : args ? arguments : returned) {
       auto only = args ? take_numbers(text) : std::vector<std::uint32_t>();
-      auto filter = symbols::FunctionFilter::compile({text}, {});
-      if (!filter) return Error{std::string(args ? "--args: " : "--returns: ") + filter.error().message};
-      (args ? choice.arguments_ : choice.returned_).push_back({std::move(*filter), std::move(only)});
+      (args ? arguments_ : returned_).push_back({symbols::FunctionFilter({text}), std::move(only)});
     }
-  return choice;
 }
 
 namespace {

@@ -32,8 +32,8 @@ class ValueChoice {
  public:
   /// Nothing is noted.
   ValueChoice() = default;
-  /// `REGEX[:N,...]` each, N: of the arguments, from 1 on. The error is a bad one's.
-  static Result<ValueChoice> make(const std::vector<std::string>& arguments, const std::vector<std::string>& returned);
+  /// `REGEX[:N,...]` each, N: of the arguments, from 1 on.
+  ValueChoice(const std::vector<std::string>& arguments, const std::vector<std::string>& returned);
 
   /// Notes also which coroutine each resumption of one is of (base/plain_name.h).
   void note_coroutines() { coroutines_ = true; }

@@ -40,11 +40,11 @@ struct karst_call {
 };
 typedef void (*karst_handler)(const struct karst_call* call);
 
-/* Calls `on_enter` and `on_leave` (one may be null) for each traced function whose name matches `functions`, a regular
- * expression as for `karst run --functions`; also for those of libraries that come later. karst run is asked for the
- * names, and waited for. Returns how many functions there are now; handlers are called from then on, until the process
- * ends. -EINVAL: that is no pattern, or there is no handler; -ENOTCONN: nobody can be asked, as karst run has ended or
- * did not start the process; -ENOSPC after 64 of them; -ENOMEM. Not in signal handlers. */
+/* Calls `on_enter` and `on_leave` (one may be null) for each traced function whose name matches `functions`, a pattern
+ * as for `karst run --function`; also for those of libraries that come later. karst run is asked for the names, and
+ * waited for. Returns how many functions there are now; handlers are called from then on, until the process ends.
+ * -EINVAL: that is no regular expression and in no name, or there is no handler; -ENOTCONN: nobody can be asked, as
+ * karst run has ended or did not start the process; -ENOSPC after 64 of them; -ENOMEM. Not in signal handlers. */
 KARST_STUB_ int karst_handle(const char* functions, karst_handler on_enter, karst_handler on_leave, void* context) {
   KARST_CALL_(int, handle, (const char*, karst_handler, karst_handler, void*), (functions, on_enter, on_leave, context),
               KARST_NOT_TRACED_);

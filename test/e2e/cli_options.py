@@ -73,6 +73,18 @@ class Filters(Case):
             (["--not-thread", "worker", "--min-duration", "1us"], {"main": 1, "work(int)": 2}),
             (["--thread", "app", "--below", "work", "--range", "..2us"], {"work(int)": 1, "leaf()": 1}))
 
+    def test_names_as_they_are_printed_find_their_functions(self):
+        sample = self.path("sample.karst")
+        for printed in ("work(int)", "work(", "(int)", "^work", "work"):
+            for option in ("--function", "--below"):
+                report = json.loads(self.good("report", "--json", option, printed, sample))
+                self.assertIn("work(int)", [f["name"] for f in report["functions"]], (option, printed))
+            self.assertIn("work", self.good("explain", "--slowest", printed, sample))
+        for command in ("calls", "tree", "hist", "slow", "graph", "stacks", "flame"):
+            self.good(command, "--function", "work(int)", sample)
+            self.assertIn("has a name that matches '?' ('?' is no regular expression",
+                          self.bad(1, command, "--function", "?", sample))
+
     def test_the_same_calls_in_report_tree_and_export(self):
         sample = self.path("sample.karst")
         for filters, expected in self.PASS:
@@ -94,7 +106,7 @@ class Filters(Case):
                     (["--range", "2ms..1ms"], 2, "'2ms..1ms' is empty"),
                     (["--range", "1ms..x"], 2, "'x' is not a time"),
                     (["--range", "5ms.."], 1, "nothing is in 5ms..: "),
-                    (["--below", "("], 2, "--below"),
+                    (["--below", "[a"], 1, "has a name that matches '[a' ('[a' is no regular expression: missing ]"),
                     (["--below", "wrok"], 1, "did you mean 'work'?"),
                     (["--min-duration", "10 parsecs"], 2, "'10 parsecs'"),
                     (["--not-thread", "nobody"], 1, "to leave out; it has app (10), worker (11)")):
@@ -180,8 +192,8 @@ class Language(Case):
                          self.good("tree", "--function", "^leaf", "--thread", "worker", "--depth", "1", sample))
         for option in ("--function", "-f", "--functions", "--not-function", "--not-functions"):
             for command in ("run", "count"):
-                self.assertIn('bad regular expression "("', self.bad(2, command, option, "(", "true"))
-            self.assertIn('bad regular expression "("', self.bad(2, "on", option, "(", "1"))
+                self.assertIn("was not built for tracing", self.bad(1, command, "--no-patch", option, "work", "true"))
+            self.assertIn("process 999999999", self.bad(1, "on", option, "work", "999999999"))
 
     def test_view_of_what_is_no_trace_ends(self):
         self.assertIn("not a Karst trace", self.bad(1, "view", "--no-browser", self.write("no.karst", b"\x7fELF" + bytes(999))))

@@ -170,11 +170,12 @@ class Pages(Case):
     def test_flame_is_searched_and_drawn_by_a_browser(self):
         page = self.path("flame.html")
         self.good("flame", "--format", "html", "-o", page, "--thread", "app", self.path("sample.karst"))
-        run = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
-                              f"--user-data-dir={self.directory}/chromium", "--dump-dom", f"file://{page}#work"],
-                             capture_output=True, text=True, timeout=300)
-        self.assertEqual(run.stdout.count('class="hit"'), 1, run.stderr)
-        self.assertRegex(run.stdout, r"<output>1 found, 75\.1% of all</output>")
+        for sought in ("work", "work(int)"):
+            run = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                                  f"--user-data-dir={self.directory}/chromium", "--dump-dom", f"file://{page}#{sought}"],
+                                 capture_output=True, text=True, timeout=300)
+            self.assertEqual(run.stdout.count('class="hit"'), 1, run.stderr)
+            self.assertRegex(run.stdout, r"<output>1 found, 75\.1% of all</output>")
 
     def test_explain(self):
         sample = self.path("sample.karst")

@@ -3,15 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "base/plain_name.h"
 
 namespace karst::symbols {
 namespace {
 
-FunctionFilter filter(const std::vector<std::string>& only, const std::vector<std::string>& not_) {
-  auto result = FunctionFilter::compile(only, not_);
-  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
-  return result.ok() ? std::move(*result) : FunctionFilter();
-}
+using Patterns = std::vector<std::string>;
+
+FunctionFilter filter(const Patterns& only, const Patterns& not_) { return FunctionFilter(only, not_); }
 
 TEST(FunctionFilter, WithoutPatternsKeepsEverything) {
   EXPECT_TRUE(FunctionFilter().keeps("f(int)"));
@@ -45,24 +46,49 @@ TEST(FunctionFilter, MatchesNamesThatAreNotTerminated) {
   EXPECT_TRUE(filter({"c$"}, {}).keeps(std::string_view(text).substr(0, 3)));
 }
 
-TEST(FunctionFilter, RefusesABadPatternAndSaysWhichAndWhy) {
-  for (const char* bad : {"(", "[", "*", "a**b(", "a{2,1}", "\\", "(?<x", "a)", "[z-a]", "(?P<n>a)\\k<n>(?=b)"}) {
-    for (bool only : {true, false}) {
-      auto result = only ? FunctionFilter::compile({"fine", bad}, {}) : FunctionFilter::compile({}, {"fine", bad});
-      ASSERT_FALSE(result.ok()) << bad;
-      EXPECT_NE(result.error().message.find(bad), std::string::npos) << result.error().message;
-      EXPECT_NE(result.error().message.find("bad regular expression"), std::string::npos);
+TEST(FunctionFilter, NamesAsTheyArePrintedFindTheirFunctions) {
+  for (const char* name :
+       {"Server::serve(int)", "main::{lambda(int)#1}::operator()(int) const", "std::vector<int>::push_back(int&&)",
+        "foo(char*)", "Bits::operator[](unsigned long)", "Count::operator++()", "f(int) [clone .part.0]", "a::b(c**)",
+        "(anonymous namespace)::Server<int>::serve(std::function<void (int)>)", "f(char const (&) [3])"}) {
+    EXPECT_TRUE(filter({name}, {}).keeps(name)) << name;
+    EXPECT_FALSE(filter({}, {name}).keeps(name)) << name;
+    const std::string plain = plain_name(name);
+    for (std::string shown = plain;;) {  // as in tables, down to its last part
+      EXPECT_TRUE(filter({shown}, {}).keeps(name)) << name << " as " << shown;
+      if (shown.find("::") == std::string::npos) break;
+      shown.erase(0, shown.find("::") + 2);
     }
   }
-  auto result = FunctionFilter::compile({"leveldb::[z-a]x"}, {});
-  ASSERT_FALSE(result.ok());
-  EXPECT_NE(result.error().message.find("at character 11"), std::string::npos) << result.error().message;
+  EXPECT_TRUE(filter({"operator()(int)"}, {}).keeps("main::{lambda(int)#1}::operator()(int) const"));
+  EXPECT_TRUE(filter({"leveldb::f"}, {}).keeps("leveldb::(anonymous namespace)::f<int>(char)"));
+  EXPECT_FALSE(filter({"veldb::f"}, {}).keeps("leveldb::(anonymous namespace)::f<int>(char)"));
+  EXPECT_FALSE(filter({"foo(char*)"}, {}).keeps("foo(int*)"));
+}
+
+TEST(FunctionFilter, WhatIsNoExpressionIsAText) {
+  for (const char* text : {"(", "[", "*", "a**b(", "\\", "a)", "[z-a]", "?", "operator[]", "operator++", "serve("}) {
+    const FunctionFilter found = filter({"fine", text}, {});
+    EXPECT_TRUE(found.keeps(std::string("x") + text + "y")) << text;
+    EXPECT_FALSE(found.keeps("x")) << text;
+    EXPECT_FALSE(filter({}, {text}).keeps(text)) << text;
+    EXPECT_NE(found.complaint().find(std::string("'") + text + "' is no regular expression: "), std::string::npos)
+        << found.complaint();
+  }
+  EXPECT_EQ(filter({"f(int)", "^g$"}, {"("}).complaint(), "");
+  const std::string complaint = filter({"leveldb::[z-a]x"}, {}).complaint();
+  EXPECT_NE(complaint.find("at character 11"), std::string::npos) << complaint;
 }
 
 TEST(FunctionFilter, TakesTimeLinearInTheNameForPatternsThatBlowUpElsewhere) {
   auto nested = filter({"^(a+)+$", "(x|x|x)*y{20}$"}, {});
   EXPECT_FALSE(nested.keeps(std::string(1'000'000, 'a') + "b"));
   EXPECT_FALSE(nested.keeps(std::string(1'000'000, 'x')));
+  // More memory than an expression may have, and names made to be split for long.
+  EXPECT_FALSE(filter({"((((a{100}){100}){100}){100})"}, {}).keeps(std::string(1'000'000, 'a')));
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) many += "operator<::(";
+  EXPECT_FALSE(filter({"::b"}, {}).keeps(many));
 }
 
 }  // namespace

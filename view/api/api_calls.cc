@@ -311,13 +311,12 @@ Reply Api::threads(const Question& question) {
 }
 
 Reply Api::search(const Question& question) {
-  auto filter = symbols::FunctionFilter::compile({question.text("q")}, {});
-  if (!filter) return error_reply(400, filter.error().message);
+  const symbols::FunctionFilter filter({question.text("q")});
   const auto& functions = question.index().functions().functions();
   std::vector<std::uint32_t> found;
   std::uint64_t calls = 0;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
-    if (!functions[i].occurs || !filter->keeps(functions[i].name)) continue;
+    if (!functions[i].occurs || !filter.keeps(functions[i].name)) continue;
     found.push_back(i);
     calls += functions[i].calls;
   }

@@ -1,6 +1,7 @@
 // A page that holds too many calls to carry them: one picture of its range, and the answers about all of it, written
 // down when the page was made. It says what it does not have instead of showing less.
 import { RE2JS } from "re2js";
+import { isShownIn } from "../model/names";
 import { decodeTiles, unpack, type RawTiles } from "./decode";
 import type { Json } from "./facts";
 import { PROTOCOL_VERSION } from "./protocol";
@@ -78,15 +79,17 @@ export class Recorded implements Transport {
   }
 
   private search(pattern: string): Json {
-    let expression: RE2JS;
+    let expression: RE2JS | undefined;
     try {
       expression = RE2JS.compile(pattern);
-    } catch (error) {
-      throw new BackendError((error as Error).message, 400);
+    } catch {
+      // It is a text alone.
     }
     const names: string[] = this.page.trace?.functions?.name ?? [];
     const calls: number[] = this.page.trace?.functions?.calls ?? [];
-    const functions = names.flatMap((name, i) => (expression.matcher(name).find() ? [i] : []));
+    const functions = names.flatMap((name, i) =>
+      expression?.matcher(name).find() || isShownIn(name, pattern) ? [i] : [],
+    );
     functions.sort((a, b) => calls[b]! - calls[a]!);
     return { functions, calls: functions.reduce((sum, i) => sum + (calls[i] ?? 0), 0) };
   }

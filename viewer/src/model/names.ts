@@ -101,6 +101,11 @@ export function readable(name: string): string {
     .replace(/> (?=>)/g, ">");
 }
 
+/** Whether the text is a part of the name, as it is or as it is shown. */
+export function isShownIn(name: string, text: string): boolean {
+  return name.includes(text) || readable(name).includes(text) || forms(name).includes(text);
+}
+
 const kShown =
   /[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 

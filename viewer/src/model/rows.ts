@@ -1,18 +1,19 @@
 // Ordering and filtering the table of functions.
 import type { FunctionRow } from "../backend/types/sums";
+import { isShownIn } from "./names";
 import type { SortKey } from "./store";
 
-/** A person's filter: a regular expression, or plain text when it is not one. Small letters match both. */
-export function matcher(filter: string): { test: (name: string) => boolean; error?: string } {
-  if (filter === "") return { test: () => true };
-  const flags = /[A-Z]/.test(filter) ? "" : "i";
+/** A person's filter: a part of a name, or a regular expression. Small letters match both. */
+export function matcher(filter: string): (name: string) => boolean {
+  const anyCase = !/[A-Z]/.test(filter);
+  let expression: RegExp | undefined;
   try {
-    const expression = new RegExp(filter, flags);
-    return { test: (name) => expression.test(name) };
-  } catch (error) {
-    const plain = filter.toLowerCase();
-    return { test: (name) => name.toLowerCase().includes(plain), error: (error as Error).message };
+    expression = new RegExp(filter, anyCase ? "i" : "");
+  } catch {
+    // It is a text alone.
   }
+  return (name) =>
+    expression?.test(name) === true || isShownIn(name, filter) || (anyCase && name.toLowerCase().includes(filter));
 }
 
 export function sortRows<Row extends FunctionRow>(

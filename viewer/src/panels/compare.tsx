@@ -78,7 +78,7 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
   if (answer.error) return <Failed message={answer.error} again={answer.again} />;
   if (!answer.value) return <Waiting answer={answer} />;
   const wanted = matcher(filter);
-  const shown = rows.filter((row) => wanted.test(row.name)).slice(0, 200);
+  const shown = rows.filter((row) => wanted(row.name)).slice(0, 200);
   const most = Math.max(1, ...rows.map((row) => Math.abs(row.self[1] - row.self[0])));
   return (
     <section class="compare-table" aria-label="Difference by function">

@@ -202,7 +202,7 @@ export function FlamePanel() {
   const { functions = [], states } = store.state.traces[trace]?.info ?? {};
   const search = useMemo(() => {
     if (sought === "") return undefined;
-    const { test } = matcher(sought);
+    const test = matcher(sought);
     return (func: number) => test(functions[func]?.name ?? "");
   }, [sought, functions]);
   const crumb = (func: number) => visible(forms(functions[func]?.name ?? "?").slice(-1)[0]!);

@@ -253,7 +253,7 @@ export function TablePanel() {
   const rows = useMemo(
     () =>
       sortRows(
-        (value?.rows ?? []).filter((row) => wanted.test(nameOf(row) ?? "")),
+        (value?.rows ?? []).filter((row) => wanted(nameOf(row) ?? "")),
         nameOf,
         sort,
         ascending,
@@ -276,7 +276,6 @@ export function TablePanel() {
             onInput={(event) => store.set({ filter: event.currentTarget.value })}
           />
         </label>
-        {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
         <span class="grow" />
         <TimesChoice traces={[trace]} />
         <span class="quiet" role="status" data-testid="table-sum">

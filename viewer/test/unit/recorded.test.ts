@@ -75,7 +75,7 @@ test("search is by names, those with the most calls first", async () => {
   const calls = found.functions.map((i) => functions[i]!.calls);
   expect(calls).toEqual([...calls].sort((a, b) => b - a));
   expect(found.calls).toBe(calls.reduce((sum, n) => sum + n, 0));
-  await expect(backend.search("(")).rejects.toThrow();
+  expect((await backend.search("?")).functions).toEqual([]);
 });
 
 test("what it does not hold it says; data of another version is refused", async () => {

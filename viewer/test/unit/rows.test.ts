@@ -34,13 +34,17 @@ test("sorted either way; rows without a number last", () => {
   expect(order("name", true)).toEqual([1, 0, 2]);
 });
 
-test("filters are regular expressions; what is none is plain text, and said to be", () => {
-  expect(matcher("^b").test("b()")).toBe(true);
-  expect(matcher("^B").test("b()")).toBe(false);
-  expect(matcher("write").test("DBImpl::Write")).toBe(true);
-  const plain = matcher("f(");
-  expect(plain.test("f(int)")).toBe(true);
-  expect(plain.error).toBeTruthy();
+test("filters are parts of names, or regular expressions", () => {
+  expect(matcher("^b")("b()")).toBe(true);
+  expect(matcher("^B")("b()")).toBe(false);
+  expect(matcher("write")("DBImpl::Write")).toBe(true);
+  expect(matcher("")("f(int)")).toBe(true);
+  const name =
+    "ns::(anonymous namespace)::Server<int>::serve(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >)";
+  for (const shown of [name, "ns::Server::serve", "serve(std::string)", "SERVE", "server<INT>".toLowerCase(), "serve("])
+    expect(matcher(shown)(name), shown).toBe(shown !== "SERVE");
+  expect(matcher("operator[]")("Bits::operator[](int)")).toBe(true);
+  expect(matcher("?")("f(int)")).toBe(false);
 });
 
 test("source is coloured line by line, and brings no markup of its own", () => {
