@@ -471,8 +471,8 @@ int attach(const Options& options) {
   }
   if (has_triggers)
     if (const Status armed = triggers.arm(process); !armed) return fail(armed.error());
-  for (const reader::Problem& problem : triggers.problems())
-    if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
+  for (const reader::Problem& problem : triggers.missing())
+    if (triggers.waiting()) fail({problem.message});
   hold_endings();  // who reads that may send one
   std::fprintf(stderr,
                has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"

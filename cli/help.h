@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/suggestion.h"
 #include "cli/options.h"
 
 namespace CLI {
@@ -27,11 +28,6 @@ void in_group(Command command, const char* heading, const std::function<void()>&
 
 /// What is wrong with the command line of `command`, in words of ours.
 std::string parse_message(const CLI::App& command, const CLI::ParseError& error);
-
-/// The one of `known` that `word` was probably meant to be; empty: none is near.
-std::string closest(std::string_view word, const std::vector<std::string>& known);
-/// "; did you mean 'X'?", or empty.
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 /// Options had other names once: replaces an old spelling by today's, in `word` as it was typed ("--functions=x").
 /// False: it is none of `command`.

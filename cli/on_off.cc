@@ -145,7 +145,7 @@ Result<Chosen> chosen_by(const Wish& wish, const Options& options, const collect
     for (const std::string& pattern : patterns) words += (&pattern == &patterns[0] ? " '" : " or '") + pattern + "'";
     if (patterns.empty()) words += " all of the options";
     return Error{words + filter.complaint() +
-                 (patterns.size() == 1 ? did_you_mean(patterns[0], function_words({&named, 1})) : "")};
+                 (patterns.size() == 1 ? did_you_mean(patterns[0], function_words_of({&named, 1})) : "")};
   };
   if (!wish.functions.keeps_all()) {
     chosen.functions = collect::matching_functions(named, wish.functions);

@@ -380,6 +380,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     launch.triggers.push_back(std::move(*place));
   }
   launch.several_triggers = options.multi;
+  launch.on_missing_trigger = [](const reader::Problem& problem) { fail({problem.message}); };
   if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "run");
   if (int number = 0; options.signal && !format::parse_signal(options.signal->c_str(), number))

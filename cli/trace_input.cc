@@ -129,26 +129,12 @@ Result<query::TickRange> parse_range(std::string_view text) {
   return range;
 }
 
-std::vector<std::string> function_words(std::span<const reader::Process> processes) {
+std::vector<std::string> function_words_of(std::span<const reader::Process> processes) {
   std::set<std::string> names;
   for (const reader::Process& process : processes)
     for (const reader::Function& function : process.functions)
       if (function.id != 0) names.insert(function.name);
   return function_words(names);
-}
-
-std::vector<std::string> function_words(const std::set<std::string>& names) {
-  std::set<std::string> words;
-  for (const std::string& name : names) {
-    if (name.empty()) continue;
-    const std::string plain = printable(plain_name(name));
-    words.insert(plain);
-    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 2) {
-      end = plain.find("::", at);
-      words.insert(plain.substr(at, end - at));
-    }
-  }
-  return {words.begin(), words.end()};
 }
 
 namespace {
@@ -193,7 +179,7 @@ Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, c
   analysis::FunctionSet functions(trace, [keeper](std::string_view name) { return keeper->keeps(name); });
   if (!functions.empty() || options.may_have_none) return functions;
   return Error{fmt::format("no function of {} has a name that matches '{}'{}{}", options.file, pattern,
-                           keeper->complaint(), did_you_mean(pattern, function_words(trace.processes())))};
+                           keeper->complaint(), did_you_mean(pattern, function_words_of(trace.processes())))};
 }
 
 std::uint64_t ticks_in(const Clock& clock, std::uint64_t ns) {

@@ -21,9 +21,8 @@ namespace karst::cli {
 
 class Screen;
 
-/// Functions' names as people type them: whole, the last part, and the scopes that they lie in.
-std::vector<std::string> function_words(std::span<const reader::Process> processes);
-std::vector<std::string> function_words(const std::set<std::string>& names);
+/// As base/suggestion.h has them.
+std::vector<std::string> function_words_of(std::span<const reader::Process> processes);
 
 /// Which trace, and which part of it.
 struct InputOptions {

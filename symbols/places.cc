@@ -131,21 +131,17 @@ Result<PlaceName> PlaceName::parse(std::string_view text) {
     if (taken != kNone) rest = rest.substr(0, colon);
     return taken;
   };
-  const std::uint64_t last = take_number();
-  std::uint64_t times = last;
-  if (last != kNone && looks_like_file(rest)) {
+  std::uint64_t times = take_number();
+  const std::string_view before = rest;
+  std::uint64_t line = times != kNone ? take_number() : kNone;
+  if (line == kNone || !looks_like_file(rest)) {
+    rest = before;
+    line = kNone;
+    if (times != kNone && looks_like_file(rest)) std::swap(line, times);
+  }
+  if (line != kNone) {
     place.kind = Kind::kLine;
-    place.number = last;
-    times = kNone;
-  } else if (last != kNone) {
-    const std::string_view before = rest;
-    const std::uint64_t line = take_number();
-    if (line != kNone && looks_like_file(rest)) {
-      place.kind = Kind::kLine;
-      place.number = line;
-    } else {
-      rest = before;
-    }
+    place.number = line;
   }
   place.text = std::string(text);
   if (place.kind != Kind::kLine) {

@@ -256,7 +256,9 @@ class Launcher {
     take_reports();
     take_hits();
     if (armed_ && trigger_problem_.empty())
-      for (reader::Problem& problem : triggers_.problems()) result_.problems.push_back(std::move(problem));
+      for (reader::Problem& problem : triggers_.problems())
+        if (!std::any_of(missing_.begin(), missing_.end(), [&](const auto& m) { return m.message == problem.message; }))
+          result_.problems.push_back(std::move(problem));
     for (const TriggerHit& hit : hits_)
       result_.problems.push_back({"the trigger " + hit.what + " was hit in process " + std::to_string(hit.hit.pid) +
                                   ", which made no traced call: there is nothing to keep"});
@@ -392,6 +394,10 @@ class Launcher {
     if (!options_.triggers.empty() && !forked && (traced || pid == program_)) {
       if (arrival.kind == format::HelloKind::kStart) triggers_.replaced(pid);
       arm([this, pid] { return triggers_.arm(pid); });
+      if (pid == program_ && missing_.empty() && trigger_problem_.empty() && options_.on_missing_trigger) {
+        missing_ = triggers_.missing();
+        for (const reader::Problem& problem : missing_) options_.on_missing_trigger(problem);
+      }
     }
     if (options_.on_arena && traced && arrival.arena) options_.on_arena(pid, arrival.arena.get());
     const bool starts = arrival.kind == format::HelloKind::kStart;
@@ -557,6 +563,7 @@ class Launcher {
   TriggerClock trigger_clock_;
   std::vector<TriggerHit> hits_;  // of processes that have not reported yet
   std::string trigger_problem_;
+  std::vector<reader::Problem> missing_;  ///< triggers, told as the program began
   bool armed_ = false;
   pid_t program_ = -1;
   std::map<pid_t, RunTimes::Clock::time_point> waiting_;  // since then, for tables

@@ -39,6 +39,9 @@ struct LaunchOptions {
   /// Called for each process that begins, or goes on as another program, with its arena, which is only borrowed. Before
   /// it is told to go, unless it was forked. May be empty.
   std::function<void(pid_t pid, int arena)> on_arena;
+  /// Called for each trigger whose place the program does not have as it begins; libraries may have it later. May be
+  /// empty.
+  std::function<void(const reader::Problem&)> on_missing_trigger;
   sched::StateOptions states;                   ///< how to record thread states
   std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
   bool samples_if_untraced = false;             ///< a program is sampled only if none of its functions can be traced

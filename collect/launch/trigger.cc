@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "arch/page.h"
 #include "base/clock.h"
+#include "base/suggestion.h"
 #include "collect/launch/foreign_file.h"
 #include "collect/launch/program.h"
 #include "format/moments.h"
@@ -280,17 +282,39 @@ std::vector<TriggerHit> Triggers::take() {
   return taken;
 }
 
-std::vector<reader::Problem> Triggers::problems() const {
+/// "; did you mean 'X'?", or empty. The program's own functions come before those of libraries.
+std::string Triggers::meant_instead_of(const std::string& name) const {
+  std::set<std::string> names;
+  const auto add = [&](const std::string& module) {
+    if (const auto table = resolve_.table(std::filesystem::path(module)))
+      for (std::size_t i = 0; i < (*table)->size(); ++i) names.emplace((*table)->at(i).name);
+  };
+  add(first_executable_);
+  if (std::string meant = did_you_mean(name, function_words(names)); !meant.empty()) return meant;
+  for (const std::string& module : modules_) add(module);
+  return did_you_mean(name, function_words(names));
+}
+
+std::vector<reader::Problem> Triggers::missing() const {
   std::vector<reader::Problem> problems;
   for (const Place& place : places_) {
-    if (place.found) {
-      if (place.hits == 0) problems.push_back({"the trigger '" + place.name.text + "' was armed and never hit"});
-      continue;
-    }
+    if (place.found) continue;
+    const bool is_function = place.name.kind == symbols::PlaceName::Kind::kFunction;
+    const std::string meant = is_function ? meant_instead_of(place.name.name) : std::string();
     problems.push_back({"the trigger '" + place.name.text + "' was found in none of the " +
-                        std::to_string(modules_.size()) +
-                        " modules of the program; is it spelled as karst report shows it, and compiled with -g?"});
+                        std::to_string(modules_.size()) + " modules of the program" +
+                        (!meant.empty() ? meant
+                         : is_function  ? "; is it spelled as karst report shows it?"
+                                        : "; is there code for it, and was it compiled with -g?")});
   }
+  return problems;
+}
+
+std::vector<reader::Problem> Triggers::problems() const {
+  std::vector<reader::Problem> problems = missing();
+  for (const Place& place : places_)
+    if (place.found && place.hits == 0)
+      problems.push_back({"the trigger '" + place.name.text + "' was armed and never hit"});
   return problems;
 }
 

@@ -63,7 +63,9 @@ class Triggers {
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   /// What was hit, each place so many times as was asked for.
   std::vector<TriggerHit> take();
-  /// What is still not found, and what was never hit.
+  /// Places that are not found yet, with what was probably meant.
+  std::vector<reader::Problem> missing() const;
+  /// The same, and what was never hit.
   std::vector<reader::Problem> problems() const;
 
  private:
@@ -92,6 +94,7 @@ class Triggers {
   Status arm_in(Image& image, const Mapping& mapping, const std::string& key);
   Status look(Image& image);
   void forget_ended();
+  std::string meant_instead_of(const std::string& name) const;
   const symbols::FoundPlaces* find(std::uint32_t place, const Mapping& mapping, bool executable);
 
   std::vector<Place> places_;

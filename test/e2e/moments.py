@@ -108,6 +108,9 @@ class Moments(support.TortureTest):
                        if words[2:3] == ["untraced(int)"])
         run = self.run_triggered(f"program.cc:{line}", "0x" + address)
         self.assertEqual(sorted(m["what"].split()[0] for m in self.kept(run)), sorted([f"program.cc:{line}", "0x" + address]))
+        call = 1 + next(i for i, text in enumerate(source) if "void leaf(int i)" in text)
+        run = self.run_triggered(f"program.cc:{call}:3")
+        self.assertEqual([m["what"].split()[0] for m in self.kept(run)], [f"program.cc:{call}:3"] * 3)
 
     def test_libraries_that_come_later(self):
         for compiler in ("gcc", "karst-gcc"):
@@ -126,7 +129,10 @@ class Moments(support.TortureTest):
     def test_what_is_nowhere(self):
         run = self.run_triggered("no_such_function", "rare")
         self.assertEqual(len(self.kept(run)), 1)
-        self.assertIn("the trigger 'no_such_function' was found in none of the", run.err)
+        self.assertEqual(run.err.count("the trigger 'no_such_function' was found in none of the"), 1, run.err)
+        run = self.run_triggered("untracd", "program.cc:99999")
+        self.assertIn("modules of the program; did you mean 'untraced'?", run.err)
+        self.assertIn("'program.cc:99999' was found in none of the", run.err)
         for wrong in ("", "f:0", "file.cc:0"):
             done = subprocess.run([KARST, "run", "--trigger", wrong, "true"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done.stderr)
