@@ -160,12 +160,14 @@ bool is_in(const reader::Calls& calls, std::uint32_t row, query::TickRange range
 
 void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter& filter) {
   if (filter.request) cut_to_request(calls, *filter.request);
-  if (!filter.range && filter.below == nullptr && filter.min_ticks == 0) return;
+  if (!filter.range && filter.below == nullptr && filter.min_ticks == 0 && filter.without == nullptr) return;
   const std::vector<std::uint32_t> owners = rows_of_values(calls);
   const auto count = static_cast<std::uint32_t>(calls.size());
   constexpr std::uint32_t kGone = reader::kNoParent;
-  std::vector<std::uint32_t> place(count, kGone);                              // of each row, among those that stay
-  std::vector<std::uint32_t> nearest(calls.notes.empty() ? 0 : count, kGone);  // the same, or its caller's
+  std::vector<std::uint32_t> place(count, kGone);  // of each row, among those that stay
+  const bool has_nearest = !calls.notes.empty() || filter.without != nullptr;
+  std::vector<std::uint32_t> nearest(has_nearest ? count : 0, kGone);  // the same, or its caller's
+  std::vector<bool> left_out(filter.without != nullptr ? count : 0);   // nothing but its function is
   std::vector<bool> below(count), shorter(count);  // in a call that is asked for; too short, or in such a one
   std::uint32_t kept = 0;
   for (std::uint32_t row = 0; row < count; ++row) {
@@ -177,9 +179,14 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
                    (calls.time(row) < filter.min_ticks && !reader::call_is_open(calls.marks[row]));
     if (!nearest.empty() && has_parent) nearest[row] = nearest[parent];
     if (!below[row] || shorter[row] || (filter.range && !is_in(calls, row, *filter.range))) continue;
+    if (filter.without != nullptr && filter.without->contains(process, calls.function[row])) {
+      left_out[row] = true;
+      continue;
+    }
     const std::uint32_t to = place[row] = kept++;
     if (!nearest.empty()) nearest[row] = to;
-    const std::uint32_t caller = has_parent ? place[parent] : kGone;
+    const bool parent_is_left_out = has_parent && !left_out.empty() && left_out[parent];
+    const std::uint32_t caller = parent_is_left_out ? nearest[parent] : has_parent ? place[parent] : kGone;
     calls.function[to] = calls.function[row];
     calls.begin[to] = calls.begin[row];
     calls.duration[to] = calls.duration[row];

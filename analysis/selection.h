@@ -69,6 +69,8 @@ struct CallFilter {
   std::uint64_t min_ticks = 0;
   /// What threads did while they worked on this request (analysis/requests.h).
   std::optional<std::uint64_t> request{};
+  /// Without calls of these functions, as if they were not traced: what they call is their callers'.
+  const FunctionSet* without = nullptr;
 };
 
 /// Takes the rows that do not pass out of `calls`. Those that stay have the same order; a call whose caller is gone has

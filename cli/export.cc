@@ -64,8 +64,9 @@ int export_html(const Options& options) {
   view::HtmlOptions wanted;
   wanted.aggregated = options.aggregated;
   wanted.version = KARST_VERSION;
-  if (options.input.has_function)
-    return usage_error("--function does not go with --to html, which has a search of its own", "export");
+  if (options.input.has_function || !options.input.not_function.empty())
+    return usage_error("--function and --not-function do not go with --to html, which has a search of its own",
+                       "export");
   if (!options.input.below.empty() || !options.input.min_duration.empty() || options.input.request)
     return usage_error("--below, --request and --min-duration do not go with --to html, which has all calls of a range",
                        "export");

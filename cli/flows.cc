@@ -247,6 +247,7 @@ std::function<bool(const FlowStep&)> step_filter(const Input& input, const reade
   return [&input, &thread, &calls, &filter, work = std::move(work)](const FlowStep& step) {
     if (filter.range && (step.end < filter.range->begin || step.begin >= filter.range->end)) return false;
     if (input.functions && !input.functions->contains(thread.process, step.function)) return false;
+    if (filter.without != nullptr && filter.without->contains(thread.process, step.function)) return false;
     if (filter.min_ticks != 0 && (step.row == reader::kNoParent || calls.duration[step.row] < filter.min_ticks))
       return false;
     if (filter.below != nullptr) {

@@ -13,7 +13,7 @@ namespace {
 
 bool is_filtered(const Input& input) {
   return input.functions || input.filter.range || input.filter.below != nullptr || input.filter.min_ticks != 0 ||
-         input.filter.request;
+         input.filter.request || input.filter.without != nullptr;
 }
 
 /// By note: whether it passes the filters. What passes keeps its order and its place among the bytes.

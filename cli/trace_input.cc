@@ -64,6 +64,12 @@ void add_selection_options(Command command, InputOptions& options, const char* f
     command.add_option("-f,--function", options.function, function_help)
         .type_name("REGEX")
         .each([&options](const std::string&) { options.has_function = true; });
+    command
+        .add_option(
+            "--not-function", options.not_function,
+            "Without calls of functions whose name matches, as if they were not traced: what they call is their "
+            "callers'")
+        .type_name("REGEX");
     command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
         .type_name("NAME|TID");
     command.add_option("-p,--process", options.selection.process, "Only the process with this id").type_name("PID");
@@ -71,7 +77,8 @@ void add_selection_options(Command command, InputOptions& options, const char* f
         .type_name("NAME|TID");
     command
         .add_option("--range", options.range,
-                    "Only this time since the trace's start, like 12.5ms..13ms: calls are cut at its ends")
+                    "Only this time since the trace's start, like 12.5ms..13ms, or before its end, like -10ms..: calls "
+                    "are cut at its ends")
         .check(readable(parse_range))
         .type_name("BEGIN..END");
     command
@@ -108,24 +115,28 @@ void add_format_options(Command command, std::string& format, const std::vector<
 
 bool InputOptions::has_filters() const {
   return !selection.thread.empty() || !selection.process.empty() || !selection.not_thread.empty() || kept != 0 ||
-         has_function || request || !below.empty() || !range.empty() || !min_duration.empty();
+         has_function || !not_function.empty() || request || !below.empty() || !range.empty() || !min_duration.empty();
 }
 
-Result<query::TickRange> parse_range(std::string_view text) {
-  query::TickRange range;
+Result<AskedRange> parse_range(std::string_view text) {
+  AskedRange range;
   std::size_t middle = text.find("..");
   const std::size_t length = middle == std::string_view::npos ? 1 : 2;
   if (length == 1) middle = text.find('-');
   if (middle == std::string_view::npos)
     return Error{fmt::format("'{}' is no range; a range looks like 12.5ms..13ms", text)};
   const std::string_view begin = text.substr(0, middle), end = text.substr(middle + length);
-  for (const auto& [part, to] : {std::pair(begin, &range.begin), std::pair(end, &range.end)}) {
+  for (auto [part, to] : {std::pair(begin, &range.begin), std::pair(end, &range.end)}) {
     if (part.empty()) continue;
+    to->from_end = part.starts_with('-');
+    if (to->from_end) part.remove_prefix(1);
     const auto ns = part == "0" ? Result<std::uint64_t>(0) : parse_duration(part);
     if (!ns) return ns.error();
-    *to = *ns;
+    to->ns = *ns;
   }
-  if (range.begin >= range.end) return Error{fmt::format("'{}' is empty: its end must come behind its begin", text)};
+  const auto& [from, to] = range;
+  if (from.from_end == to.from_end && (to.from_end ? from.ns <= to.ns : from.ns >= to.ns))
+    return Error{fmt::format("'{}' is empty: its end must come behind its begin", text)};
   return range;
 }
 
@@ -195,15 +206,16 @@ Result<std::optional<query::TickRange>> time_of(const InputOptions& options, con
   if (options.range.empty()) return kept;
   const auto asked = parse_range(options.range);
   if (!asked) return asked.error();
-  const auto at = [&](std::uint64_t ns) {
-    const std::uint64_t ticks = ticks_in(trace.clock(), ns);
+  const auto at = [&](const AskedRange::Edge& edge) {
+    const std::uint64_t ticks = ticks_in(trace.clock(), edge.ns);
+    if (edge.from_end) return last - std::min(ticks, last - origin);
     return ticks > query::TickRange{}.end - origin ? query::TickRange{}.end : origin + ticks;
   };
   query::TickRange range{at(asked->begin), at(asked->end)};
   const auto since = [&](std::uint64_t ticks) {
     return duration_text(trace.clock().to_ns(ticks > origin ? std::min(ticks, last) - origin : 0));
   };
-  if (range.begin > last)
+  if (range.begin > last || range.begin >= range.end)
     return Error{fmt::format("nothing is in {}: {} ends {} after its start", options.range, options.file, since(last))};
   if (kept) {
     range = {std::max(range.begin, kept->begin), std::min(range.end, kept->end)};
@@ -241,7 +253,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     symbols::name_functions(*cut, names.with(symbols::Credentials::of_file(options.file)), nullptr);
     trace = std::move(*cut);
   }
-  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, {}, 0, {}, options.raw});
+  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, {}, {}, 0, {}, options.raw});
   const auto range = time_of(options, input->trace, origin, last, kept);
   if (!range) return range.error();
   input->filter.range = *range;
@@ -273,6 +285,12 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     if (!functions) return functions.error();
     input->below = std::move(*functions);
     input->filter.below = &*input->below;
+  }
+  if (!options.not_function.empty()) {
+    auto functions = functions_that_match(input->trace, options, options.not_function);
+    if (!functions) return functions.error();
+    input->without = std::move(*functions);
+    input->filter.without = &*input->without;
   }
   input->filter.request = options.request;
   if (!options.min_duration.empty()) {

@@ -30,9 +30,10 @@ struct InputOptions {
   analysis::Selection selection;
   std::string function;  ///< pattern (symbols/function_filter.h); empty: all functions
   bool has_function = false;
-  std::string below;       ///< the same, of calls to look into; empty: everything
-  std::uint32_t kept = 0;  ///< number of a kept moment; 0: the whole trace
-  std::string range;       ///< as parse_range() reads it; empty: all
+  std::string not_function;  ///< the same, of functions to leave out
+  std::string below;         ///< the same, of calls to look into; empty: everything
+  std::uint32_t kept = 0;    ///< number of a kept moment; 0: the whole trace
+  std::string range;         ///< as parse_range() reads it; empty: all
   std::string min_duration;
   std::optional<std::uint64_t> request;  ///< what threads did for it
   bool raw = false;                      ///< times as they were recorded: the tracer's cost stays in them
@@ -42,9 +43,17 @@ struct InputOptions {
   bool has_filters() const;
 };
 
-/// "12.5ms..13ms" in nanoseconds since the trace's start; "12.5ms.." and "..13ms" have one end. `-` may stand for `..`.
-/// Error: it is no range, or an empty one.
-Result<query::TickRange> parse_range(std::string_view text);
+/// "12.5ms..13ms" in nanoseconds.
+struct AskedRange {
+  struct Edge {
+    std::uint64_t ns;
+    bool from_end = false;  ///< so much before the trace's end, not since its start
+  };
+  Edge begin{0}, end{query::TickRange{}.end};
+};
+/// "12.5ms.." and "..13ms" have one end; "-10ms.." begins 10 ms before the trace's end. `-` may stand for `..` where
+/// neither is. Error: it is no range, or an empty one.
+Result<AskedRange> parse_range(std::string_view text);
 
 /// FILE, which may be left out: newest_trace() then.
 void add_file_option(Command command, InputOptions& options);
@@ -52,7 +61,7 @@ void add_file_option(Command command, InputOptions& options);
 /// others' are not opened unasked. Says on stderr which it is. Error: there is none.
 Result<std::string> newest_trace();
 /// The filters, which mean the same in all commands: --thread, --not-thread, --process, --range, --kept, --request,
-/// --below, --min-duration and --function. `function_help` says what the last one shows here.
+/// --below, --not-function, --min-duration and --function. `function_help` says what the last one shows here.
 void add_selection_options(Command command, InputOptions& options, const char* function_help);
 
 /// --raw.
@@ -90,9 +99,10 @@ struct Input {
   std::vector<const reader::Thread*> threads;
   std::optional<analysis::FunctionSet> functions;  ///< set when --function was given
   std::optional<analysis::FunctionSet> below;      ///< the same of --below; `filter` looks into it
+  std::optional<analysis::FunctionSet> without;    ///< the same of --not-function
 
   std::uint64_t events = 0;     ///< of `threads`
-  analysis::CallFilter filter;  ///< of --range, --kept, --request, --below and --min-duration
+  analysis::CallFilter filter;  ///< of --range, --kept, --request, --below, --not-function and --min-duration
   /// Ticks of the trace's clock, rounded down. What is too long for 64 bits is as long as they can say.
   std::uint64_t ticks_of(std::uint64_t ns) const;
   bool raw = false;                        ///< --raw

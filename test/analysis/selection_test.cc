@@ -133,6 +133,14 @@ TEST(Filter, BelowKeepsWholeSubtreesWithoutTheirCallers) {
   EXPECT_EQ(left(trace, {.range = {}, .below = &only_b}), "b1010-1050 b>c1020-1021 b>b1030-1040 b1200-1201 ");
 }
 
+TEST(Filter, WithoutFunctionsWhatTheyCallIsTheirCallers) {
+  SampleTrace sample;
+  const reader::Trace trace = sample.nested_calls();
+  const FunctionSet only_b(trace, [](std::string_view name) { return name == "b"; });
+  EXPECT_EQ(left(trace, {.range = {}, .without = &only_b}), "a1000-1100 a>c1020-1021 a>c1060-1090 ");
+  EXPECT_EQ(left(trace, {.range = query::TickRange{1020, 1060}, .without = &only_b}), "a1020-1060 a>c1020-1021 ");
+}
+
 TEST(Filter, CallsThatOnlyTouchTheRangeAreNotInIt) {
   SampleTrace sample;
   const reader::Trace trace = sample.nested_calls();
