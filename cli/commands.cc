@@ -45,7 +45,12 @@ int no_command(const CLI::App& app, const std::string& word) {
   const std::vector<std::string> names = command_names(app);
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  const std::string meant = closest(word, names);
+  // perf's and uftrace's.
+  static constexpr std::pair<std::string_view, const char*> kOthers[] = {
+      {"record", "run"}, {"stat", "count"}, {"replay", "tree"}};
+  const auto other =
+      std::find_if(std::begin(kOthers), std::end(kOthers), [&](const auto& o) { return o.first == word; });
+  const std::string meant = other != std::end(kOthers) ? other->second : closest(word, names);
   return usage_error("there is no command '" + word + "'; there are: " + list +
                      (meant.empty() ? "" : "\nDid you mean 'karst " + meant + "'?"));
 }

@@ -180,6 +180,8 @@ class Language(Case):
     def test_did_you_mean(self):
         sample = self.path("sample.karst")
         self.assertIn("Did you mean 'karst report'?", self.bad(2, "reprot"))
+        for others, ours in (("record", "run"), ("stat", "count"), ("replay", "tree")):  # of perf and uftrace
+            self.assertIn(f"Did you mean 'karst {ours}'?", self.bad(2, others))
         self.assertIn("there is no option '--formt'; did you mean '--format'?", self.bad(2, "report", "--formt", "csv", sample))
         self.assertIn("did you mean 'total'?", self.bad(2, "report", "--sort", "totl", sample))
         for typed in ("^wrok$", "WORK", "Wrok"):
