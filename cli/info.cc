@@ -167,6 +167,21 @@ std::uint64_t functions_of(const reader::Process& process, const reader::Module&
                     [&](const reader::Function& f) { return f.id != 0 && !f.tail_exit && f.module == module.index; }));
 }
 
+/// Functions of a module of which the trace does not tell all.
+struct Missing {
+  std::uint64_t names = 0, lines = 0;
+};
+
+Missing missing_of(const reader::Process& process, const reader::Module& module) {
+  Missing missing;
+  for (const reader::Function& f : process.functions) {
+    if (f.id == 0 || f.tail_exit || f.note || f.module != module.index) continue;
+    if (f.name.empty() || (f.link_name.empty() && f.name.find("+0x") != std::string::npos)) ++missing.names;
+    if (f.file.empty()) ++missing.lines;
+  }
+  return missing;
+}
+
 // The wall-clock time of `ticks`; 0 when the trace does not tell.
 std::uint64_t realtime(const reader::Trace& trace, std::uint64_t ticks) {
   if (trace.clock().pairs.empty()) return 0;
@@ -261,13 +276,18 @@ void print_threads(const reader::Process& process, const std::vector<ThreadFacts
 
 void print_modules(const reader::Process& process, Screen& screen) {
   Table table({{"functions", "functions", false, true, 0, 9},
+               {"unnamed", "unnamed", false, true, 2, 7},
+               {"no-line", "no line", false, true, 2, 7},
                {"loaded", "loaded at", true, true, 1, 18},
                {"build-id", "build-id", true, false, 0, 40},
                {"module", "module", true}},
               Shorten::kPath, "  ");
-  for (const reader::Module& module : process.modules)
-    table.add({count_text(functions_of(process, module)), fmt::format("{:#x}", module.bias),
-               module.build_id.empty() ? "none" : hex(module.build_id), printable(module.path)});
+  for (const reader::Module& module : process.modules) {
+    const Missing missing = missing_of(process, module);
+    table.add({count_text(functions_of(process, module)), count_text(missing.names), count_text(missing.lines),
+               fmt::format("{:#x}", module.bias), module.build_id.empty() ? "none" : hex(module.build_id),
+               printable(module.path)});
+  }
   table.print(screen);
 }
 
@@ -409,6 +429,8 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
     json.line().open('{').field("path", module.path).field("build_id", hex(module.build_id));
     json.field("load_address", fmt::format("{:#x}", module.bias));
     json.field("functions", functions_of(process, module));
+    const Missing missing = missing_of(process, module);
+    json.field("unnamed", missing.names).field("without_line", missing.lines);
     json.field("patched", module.patched).field("left_alone", module.left_alone).close('}');
   }
   json.close(']').close('}');

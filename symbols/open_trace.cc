@@ -1,16 +1,14 @@
 #include "symbols/open_trace.h"
 
-#include <iterator>
-#include <utility>
+#include "symbols/missing_names.h"
 
 namespace karst::symbols {
 
 void name_functions(reader::Trace& trace, const ResolveOptions& options, std::vector<reader::Problem>* problems) {
   if (trace.resolved()) return;
-  trace.complete_processes([&](reader::Process& process) {
-    ResolveResult result = resolve(process, options);
-    if (problems != nullptr) std::move(result.problems.begin(), result.problems.end(), std::back_inserter(*problems));
-  });
+  MissingNames missing;
+  trace.complete_processes([&](reader::Process& process) { missing.add(resolve(process, options).problems); });
+  if (problems != nullptr) *problems = missing.folded();
 }
 
 Result<reader::Trace> open_trace(const std::filesystem::path& path, const ResolveOptions& options,

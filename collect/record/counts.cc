@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arch/cpu.h"
+#include "symbols/missing_names.h"
 
 namespace karst::collect {
 namespace {
@@ -21,6 +22,7 @@ Counts count_calls(const std::vector<RecordedProcess>& processes, const symbols:
   Counts counts;
   counts.processes = processes.size();
   std::map<Key, reader::Function> known;
+  symbols::MissingNames missing;
   using Place = std::tuple<std::string, std::string, std::string, std::uint32_t>;  // name, module, file, line
   std::map<Place, FunctionCount> sums;
   for (const RecordedProcess& recorded : processes) {
@@ -36,8 +38,7 @@ Counts count_calls(const std::vector<RecordedProcess>& processes, const symbols:
     });
     std::vector<reader::Function> all = p.functions;
     std::erase_if(p.functions, [&](const reader::Function& f) { return known.contains(key_of(f)); });
-    auto resolved = symbols::resolve(p, options.with(recorded.history.owner()));
-    std::move(resolved.problems.begin(), resolved.problems.end(), std::back_inserter(counts.problems));
+    missing.add(symbols::resolve(p, options.with(recorded.history.owner())).problems);
     for (reader::Function& f : p.functions) {
       const Key key = key_of(f);
       known.insert_or_assign(key, std::move(f));
@@ -55,6 +56,8 @@ Counts count_calls(const std::vector<RecordedProcess>& processes, const symbols:
       counts.calls += calls[f.id];
     }
   }
+  for (reader::Problem& problem : missing.folded("'karst run' with 'karst info' lists"))
+    counts.problems.push_back(std::move(problem));
   counts.functions.reserve(sums.size());
   for (auto& [place, sum] : sums) counts.functions.push_back(std::move(sum));
   std::stable_sort(counts.functions.begin(), counts.functions.end(),

@@ -8,6 +8,7 @@
 #include "reader/file_bytes.h"
 #include "reader/problems.h"
 #include "reader/trace.h"
+#include "symbols/missing_names.h"
 #include "symbols/sources.h"
 #include "write/trace_writer.h"
 
@@ -59,12 +60,14 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
   // What it names is read with the rights of who owns it.
   const auto as = options.resolve.as ? options.resolve.as : symbols::Credentials::of_file(raw);
   if (!resolved) {
+    symbols::MissingNames missing;
     trace->complete_processes([&](reader::Process& process) {
       symbols::ResolveResult result = symbols::resolve(process, options.resolve.with(as));
       summary.named += result.named;
       summary.unnamed += result.unnamed;
-      for (reader::Problem& problem : result.problems) summary.problems.push_back(std::move(problem));
+      missing.add(std::move(result.problems));
     });
+    for (reader::Problem& problem : missing.folded()) summary.problems.push_back(std::move(problem));
   }
   auto writer = writing::TraceWriter::create(output);
   if (!writer) return writer.error();

@@ -20,6 +20,7 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "reader/clock_problems.h"
+#include "symbols/missing_names.h"
 #include "symbols/sampled_names.h"
 #include "symbols/sandbox.h"
 #include "symbols/sources.h"
@@ -184,6 +185,7 @@ class Recording::Impl {
   std::vector<RecordedProcess> recorded_;
   std::vector<reader::Process> processes_;
   std::vector<Writing> all_;
+  symbols::MissingNames missing_;
   std::vector<std::size_t> image_;       // of each process: the one before it, or itself, that was not forked
   std::vector<std::vector<bool>> seen_;  // of each process: functions that occur
   std::vector<ClockPair> readings_;
@@ -358,17 +360,7 @@ void Recording::Impl::look_up(reader::Process& p) {
   if (all_named) {
     symbols::name_static_locks(p, resolve);  // notes have names already
   } else {
-    auto resolved = symbols::resolve(p, resolve);
-    // Once for all processes of a program.
-    for (auto& problem : resolved.problems) {
-      auto& all = summary_.problems;
-      const auto same =
-          std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.message == problem.message; });
-      if (same == all.end())
-        all.push_back(std::move(problem));
-      else
-        same->count += problem.count;
-    }
+    missing_.add(symbols::resolve(p, resolve).problems);
   }
   advance(options_, p.functions.size());
 }
@@ -399,6 +391,7 @@ void Recording::Impl::add_sources() {
 
 bool Recording::Impl::write_names() {
   for (reader::Process& p : processes_) look_up(p);
+  for (reader::Problem& problem : missing_.folded()) summary_.problems.push_back(std::move(problem));
   if (options_.samples != nullptr) {
     const auto as = options_.resolve.as || recorded_.empty() ? options_.resolve.as : recorded_[0].history.owner();
     const std::uint64_t begin = recorded_.empty() ? 0 : recorded_[0].history.start().realtime_ns;

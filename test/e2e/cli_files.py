@@ -27,7 +27,7 @@ class Info(Case):
                          [(10, "app", 4), (11, "worker", 4)])
         self.assertEqual(process["modules"][0],
                          {"path": "/bin/sample", "build_id": "01ab", "load_address": "0x10000", "functions": 3,
-                          "patched": False, "left_alone": 0})
+                          "unnamed": 0, "without_line": 0, "patched": False, "left_alone": 0})
 
     def test_a_cut_file_shows_what_is_left_and_says_so(self):
         data = self.sample()

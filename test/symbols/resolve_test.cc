@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fixture.h"
+#include "symbols/missing_names.h"
 
 namespace karst::symbols {
 namespace {
@@ -230,6 +231,20 @@ TEST_F(SourcesTest, StopAtTheTotalAndLeaveOutFilteredFunctions) {
   EXPECT_EQ(sources.files[1].text, std::string(300, 'c'));
   ASSERT_EQ(sources.problems.size(), 1U);
   EXPECT_NE(sources.problems[0].message.find("b.cc"), std::string::npos);
+}
+
+TEST(MissingNames, OfManyModulesAreOneLine) {
+  MissingNames missing;
+  EXPECT_TRUE(missing.folded().empty());
+  missing.add({{"functions of /lib/a.so have no file", 3}});
+  missing.add({{"functions of /lib/a.so have no file", 3}});
+  ASSERT_EQ(missing.folded().size(), 1U);
+  EXPECT_EQ(missing.folded()[0].message, "functions of /lib/a.so have no file");
+  EXPECT_EQ(missing.folded()[0].count, 6U);
+  for (int i = 0; i < 9; ++i) missing.add({{"functions of /lib/" + std::to_string(i) + ".so have no file", 1}});
+  ASSERT_EQ(missing.folded().size(), 1U);
+  EXPECT_EQ(missing.folded()[0].message,
+            "functions of /lib/a.so have no file. There are 9 more like this: 'karst info' lists the modules");
 }
 
 }  // namespace
