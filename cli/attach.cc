@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor_limit.h"
+#include "cli/chosen_functions.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/noting.h"
@@ -51,6 +52,8 @@ constexpr std::chrono::milliseconds kSwitchLimit{10'000};
 struct Options {
   std::string target;
   std::vector<std::string> triggers;
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
   bool multi = false;
   std::string last = "200ms";
   std::string output;
@@ -185,12 +188,18 @@ std::string free_name(const std::string& stem) {
   }
 }
 
-/// `budget`: in ppm; 0: there shall be none. Without, it is as it was.
-Status switch_on(collect::Attached& target, std::optional<std::uint32_t> budget) {
+/// `budget`: in ppm; 0: there shall be none. Without, it is as it was. `only`: these functions and no others; null:
+/// those that were on.
+Status switch_on(collect::Attached& target, std::optional<std::uint32_t> budget,
+                 const std::vector<std::uint32_t>* only) {
   auto requester = collect::Requester::take(target);
   if (!requester) return requester.error();
   if (budget)
     if (Status set = requester->set_budget(*budget); !set) return set;
+  if (only != nullptr) {
+    leave_out_others(*requester, target, *only);
+    requester->choose(*only, true);
+  }
   requester->set_off_at(0);
   requester->set_enabled(true);
   return requester->apply(kSwitchLimit);
@@ -209,6 +218,8 @@ bool parse_choices(const std::vector<std::string>& texts, const std::string& opt
   }
   return true;
 }
+
+bool chooses(const Options& options) { return !options.functions.empty() || !options.not_functions.empty(); }
 
 /// None: one of the options is wrong, which was said.
 std::optional<collect::PlainAttach> plain_attach(const Options& options) {
@@ -244,6 +255,8 @@ std::optional<collect::PlainAttach> plain_attach(const Options& options) {
     usage_error("--fibers=" + options.fibers + ": stack or none is needed", "attach");
     return std::nullopt;
   }
+  // Until it is known which functions those are.
+  if (chooses(options)) plain.options += plain.options.empty() ? "off=1" : ",off=1";
   if (!options.fibers.empty()) plain.stacks = options.fibers == kFibersByStack;
   return plain;
 }
@@ -298,10 +311,14 @@ Status go_on(collect::Attached& target, const Options& options, bool is_on) {
     if (!patched) return patched.error();
     if (patched->functions != 0) fail({stop_words(*patched)});
   }
-  if (!options.budget) return is_on ? Status(Unit{}) : switch_on(target, std::nullopt);
-  std::uint32_t budget = 0;
-  if (*options.budget != kNoBudget) format::parse_budget(options.budget->c_str(), budget);
-  return switch_on(target, budget);
+  if (!options.budget && !chooses(options) && is_on) return Unit{};
+  std::optional<std::uint32_t> budget;
+  if (options.budget) budget = 0;
+  if (options.budget && *options.budget != kNoBudget) format::parse_budget(options.budget->c_str(), *budget);
+  if (!chooses(options)) return switch_on(target, budget, nullptr);
+  const auto chosen = functions_meant(target, symbols::FunctionFilter(options.functions, options.not_functions));
+  if (!chosen) return Error{chosen.error().message + "\nThe process has libkarst, and goes on"};
+  return switch_on(target, budget, &*chosen);
 }
 
 /// Without a place to wait for: the process is traced from here on.
@@ -313,15 +330,17 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   auto target = find_or_load(options, *process, plain, brought);
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
-  if (!brought.patched)
-    if (const Status on = go_on(*target, options, state.enabled); !on) return fail(on.error());
+  if (!brought.patched || chooses(options))
+    if (const Status on = go_on(*target, options, state.enabled || brought.patched); !on) return fail(on.error());
   const auto pid = static_cast<int>(target->process.pid);
   const char* what = brought.tracing ? "is traced from now on"
                      : state.enabled ? "was traced already"
                                      : "is traced again";
   const std::uint64_t left = brought.patched ? std::min<std::uint64_t>(brought.patched->left, state.functions) : 0;
+  const std::string count = count_text(state.functions - left);
   std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(), what,
-               count_text(state.functions - left).c_str());
+               chooses(options) ? (count_text(collect::control_state(target->arena).chosen) + " of " + count).c_str()
+                                : count.c_str());
   if (values.any())
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   const int status = systems.empty() ? kExitOk : begin_systems(*target, systems);
@@ -348,9 +367,9 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
   auto target = stays_as_it_is ? collect::attach(*process) : find_or_load(options, *process, plain, brought);
   if (target) {
     const bool is_on = collect::control_state(target->arena).enabled;
-    if (!brought.patched)
-      if (const Status on = go_on(*target, options, is_on); !on) return on.error();
-    if (!is_on)
+    if (!brought.patched || chooses(options))
+      if (const Status on = go_on(*target, options, is_on || brought.patched); !on) return on.error();
+    if (!is_on && !brought.patched)
       fail({fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name))});
     return Sampled{*process, target->process.name, std::move(*target)};
   }
@@ -517,6 +536,12 @@ void register_attach(Command app, int& status) {
   add_target(command, options->target);
   command.add_option("--trigger", options->triggers, "The place; may be given several times")
       .type_name("PLACE")
+      .allow_extra_args(false);
+  command.add_option("-f,--function", options->functions, "Trace only functions whose demangled name matches")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+  command.add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
+      .type_name("REGEX")
       .allow_extra_args(false);
   command
       .add_option("--budget", options->budget,

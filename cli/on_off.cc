@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <iterator>
 #include <memory>
-#include <numeric>
 #include <optional>
 
 #include "arch/cpu.h"
+#include "cli/chosen_functions.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/live.h"
@@ -138,22 +137,15 @@ struct Chosen {
 Result<Chosen> chosen_by(const Wish& wish, const Options& options, const collect::Attached& target) {
   Chosen chosen;
   if (wish.functions.keeps_all() && options.keep.empty()) return chosen;
-  const reader::Process named = collect::with_names(target.arena, collect::resolve_options(target));
-  const auto none = [&](const symbols::FunctionFilter& filter) {
-    const std::vector<std::string>& patterns = filter.only();
-    std::string words = "no function of process " + std::to_string(target.process.pid) + " has a name that matches";
-    for (const std::string& pattern : patterns) words += (&pattern == &patterns[0] ? " '" : " or '") + pattern + "'";
-    if (patterns.empty()) words += " all of the options";
-    return Error{words + filter.complaint() +
-                 (patterns.size() == 1 ? did_you_mean(patterns[0], function_words_of({&named, 1})) : "")};
-  };
   if (!wish.functions.keeps_all()) {
-    chosen.functions = collect::matching_functions(named, wish.functions);
-    if (chosen.functions.empty()) return none(wish.functions);
+    auto found = functions_meant(target, wish.functions);
+    if (!found) return found.error();
+    chosen.functions = std::move(*found);
   }
   if (!options.keep.empty()) {
-    chosen.kept = collect::matching_functions(named, wish.keep);
-    if (chosen.kept.empty()) return none(wish.keep);
+    auto found = functions_meant(target, wish.keep);
+    if (!found) return found.error();
+    chosen.kept = std::move(*found);
   }
   return chosen;
 }
@@ -184,16 +176,8 @@ Result<std::optional<Undo>> switch_now(collect::Attached& target, const Wish& wi
   if (wish.budget)
     if (const Status may = requester->set_budget(*wish.budget); !may) return may.error();
   requester->keep(chosen.kept);
-  if (some && on && !undo.enabled) {
-    // Of a process that is off, these and no others.
-    std::vector<std::uint32_t> all(target.arena.function_count());
-    std::iota(all.begin(), all.end(), 1U);
-    std::vector<std::uint32_t> others;
-    std::set_difference(all.begin(), all.end(), chosen.functions.begin(), chosen.functions.end(),
-                        std::back_inserter(others));
-    undo.off = requester->choose(others, false);
-    requester->set_new_functions(false);
-  }
+  // Of a process that is off, these and no others.
+  if (some && on && !undo.enabled) undo.off = leave_out_others(*requester, target, chosen.functions);
   if (some) (on ? undo.on : undo.off) = requester->choose(chosen.functions, on);
   if (on && !some && !wish.budget) undo.on = requester->choose(asked_off(target), true);
   // The process knows when its time is up, but nothing of what was chosen before.

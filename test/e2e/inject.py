@@ -417,6 +417,23 @@ class Stock(InjectTest):
         self.assertRegex(out, r"^right \d+\n$")
         self.assertGreater(sum(f["calls"] for f in Trace(path).report()), 1000)
 
+    def test_some_functions_alone(self):
+        for program in workers():
+            with self.subTest(program=program):
+                child = self.start(program, "compute")
+                said = self.attach(child.pid, "--min-instructions", "0", "--budget", "off", "--function", "stpe", status=1)
+                self.assertIn("has a name that matches 'stpe'; did you mean 'step'?", said)
+                said = self.attach(child.pid, "--budget", "off", "--function", "step(unsigned int)")
+                self.assertRegex(said, r"is traced again, 1 of \d+ functions|was traced already, 1 of \d+ functions")
+                time.sleep(0.1)
+                path = self.directory / "some.karst"
+                subprocess.run([KARST, "snapshot", str(child.pid), "--last", "50ms", "-o", str(path)], check=True,
+                               capture_output=True, timeout=TIMEOUT)
+                self.finish(child)
+                calls = {f["name"]: f["calls"] for f in Trace(path).report()}
+                self.assertGreater(calls.pop("step(unsigned int)"), 1000)
+                self.assertEqual(calls, {})
+
     def test_left_alone_if_asked(self):
         child = self.start(plain_worker(), "sleep")
         said = self.attach(child.pid, "--no-patch", status=1)
