@@ -228,7 +228,7 @@ int change(const Options& options, bool on) {
   if (!undo) return fail(undo.error());
   const std::string how_long = wish->time_ns != 0 ? " for " + duration_text(wish->time_ns) : "";
   if (wish->time_ns == 0 || !*undo) {
-    say(*target, how_long);
+    say(*target, how_long + (wish->time_ns != 0 ? "; then it goes off by itself" : ""));
     return kExitOk;
   }
   say(*target, how_long + "; Ctrl-C ends that at once");

@@ -133,7 +133,7 @@ class Switching(ControlTest):
 
     def test_for_a_time(self):
         self.start("busy", options=["--off"])
-        self.karst("on", self.pid, "--for", "200ms")
+        self.assertIn("for 200.0 ms; then it goes off by itself", self.karst("on", self.pid, "--for", "200ms").stderr)
         deadline = time.monotonic() + TIMEOUT
         while self.status()["enabled"] and time.monotonic() < deadline:
             time.sleep(0.05)
