@@ -135,6 +135,7 @@ bool GlobSet::matches(const reader::Function& function) const {
     const std::string_view shorter = without_parameters(function.name);
     if (impl_->names.matches(function.name)) return true;
     if (shorter.size() != function.name.size() && impl_->names.matches(shorter)) return true;
+    if (!function.link_name.empty() && impl_->names.matches(function.link_name)) return true;
   }
   return !function.file.empty() && impl_->paths.matches(function.file);
 }

@@ -47,7 +47,8 @@ class GlobSet {
   bool empty() const;
   /// There is a glob of paths: functions without a known file match none of these.
   bool has_paths() const;
-  /// A glob of names matches the whole demangled name, with or without its parameters. One of paths matches the whole
+  /// A glob of names matches the whole demangled name, with or without its parameters, or the linker's name. One of
+  /// paths matches the whole
   /// path of the function's source file; without a slash in front, from any directory on (`src/a.cc`, `third_party/*`).
   bool matches(const reader::Function& function) const;
 

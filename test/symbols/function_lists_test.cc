@@ -35,6 +35,15 @@ TEST(GlobSet, MatchesWholeNamesWithAndWithoutParameters) {
   EXPECT_TRUE(matches("(anonymous namespace)::f", function("(anonymous namespace)::f(int)")));
 }
 
+TEST(GlobSet, MatchesLinkersNames) {
+  auto f = function("app::serve(int)");
+  f.link_name = "_ZN3app5serveEi";
+  EXPECT_TRUE(matches("_ZN3app5serveEi", f));
+  EXPECT_TRUE(matches("_ZN3app*", f));
+  EXPECT_FALSE(matches("_ZN3app5serve", f));
+  EXPECT_TRUE(matches("app::serve", f));
+}
+
 TEST(GlobSet, KnowsWildcardsSetsAndEscapes) {
   EXPECT_TRUE(matches("f?o", function("foo")));
   EXPECT_FALSE(matches("f?o", function("fo")));
