@@ -139,7 +139,8 @@ function show(loaded: LoadedTrace[]): void {
   // Once: a server that reads again tells the same trace.
   // Two traces are there to be compared: what took long in one of them is not the first thing to see.
   const alone = loaded.length === 1 || opened.kept !== undefined;
-  if (alone && fresh === store.state.view && !store.state.selected) void attempt(() => openOnFinding(fresh, opened.kept));
+  if (alone && fresh === store.state.view && !store.state.selected)
+    void attempt(() => openOnFinding(fresh, opened.kept));
   else void attempt(completeSelection);
 }
 
@@ -214,6 +215,8 @@ function keepAddress(): () => void {
   let step: string | undefined;
   const write = () => {
     timer = undefined;
+    // While a file is being opened nothing is seen: an address would say where the page has to open.
+    if (store.state.traces.length === 0) return;
     const hash = `#${toHash(store.state)}`;
     const now = stepOf(store.state);
     if (hash !== location.hash) {

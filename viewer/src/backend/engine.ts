@@ -2,7 +2,7 @@
 // as the server does. viewer/engine/engine.cc is the other side.
 import { decodeTiles, unpack, type RawTiles } from "./decode";
 import type { Json } from "./facts";
-import { engineImports } from "./imports";
+import { address, engineImports } from "./imports";
 import type { Parameters, Transport } from "./transport";
 import { BackendError } from "./types/backend";
 
@@ -73,7 +73,7 @@ export class Engine {
     if (file.size >= MOST_MEMORY) throw tooLarge(file.name);
     this.write(new TextEncoder().encode(file.name));
     this.run(() => this.module.karst_name());
-    const at = this.run(() => this.module.karst_room(file.size));
+    const at = address(this.run(() => this.module.karst_room(file.size)));
     let got = 0;
     const reader = file.stream().getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
@@ -112,7 +112,7 @@ export class Engine {
   }
 
   private reply(): ArrayBuffer {
-    const at = this.module.karst_reply();
+    const at = address(this.module.karst_reply());
     return this.module.memory.buffer.slice(at, at + this.module.karst_reply_size());
   }
 
@@ -123,7 +123,7 @@ export class Engine {
   }
 
   private write(bytes: Uint8Array): void {
-    const at = this.run(() => this.module.karst_room(bytes.length));
+    const at = address(this.run(() => this.module.karst_room(bytes.length)));
     new Uint8Array(this.module.memory.buffer).set(bytes, at);
   }
 

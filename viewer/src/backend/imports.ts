@@ -8,9 +8,12 @@ interface Memory {
 
 const FAILED = 0xffffffff; // no size of anything
 
+/** WebAssembly's numbers come with a sign: an address in the upper half of 4 GiB is negative. */
+export const address = (pointer: number): number => pointer >>> 0;
+
 /** `memory` is the module's, there once it was made. */
 export function engineImports(memory: () => Memory): WebAssembly.Imports {
-  const bytes = (at: number, size: number) => new Uint8Array(memory().buffer, at, size);
+  const bytes = (at: number, size: number) => new Uint8Array(memory().buffer, address(at), address(size));
   const text = (at: number, size: number) => new TextDecoder().decode(bytes(at, size));
   const patterns = new Map<number, RE2JS>();
   let next = 1;

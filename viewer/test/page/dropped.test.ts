@@ -81,6 +81,32 @@ describe("a trace that is dropped", () => {
     await tab.page.screenshot({ path: join(WORK, "dropped-dark.png") });
   });
 
+  test("is opened on its slowest call, however long it is read", async () => {
+    const slow = JSON.parse(karst("slow", TRACE, "--format", "json", "--limit", "1")).slow[0];
+    await openPage();
+    await tab.page.evaluate(() => {
+      // eslint-disable-next-line @typescript-eslint/unbound-method -- called with a context below
+      const { stream } = Blob.prototype;
+      Blob.prototype.stream = function (this: Blob) {
+        const transform = async (part: Uint8Array<ArrayBuffer>, out: TransformStreamDefaultController) => {
+          await new Promise((resolve) => setTimeout(resolve, 800));
+          out.enqueue(part);
+        };
+        return stream.call(this).pipeThrough(new TransformStream({ transform }));
+      };
+    });
+    await choose(TRACE);
+    const hash = await until(
+      () => tab.page.evaluate(() => location.hash),
+      (text) => text.includes("sel="),
+      "an address",
+    );
+    const [from = 0, span = 0] = /t=(-?[\d.]+)\+([\d.]+)/.exec(hash)!.slice(1).map(Number);
+    expect(from).toBeLessThan(slow.begin_ns);
+    expect(from + span).toBeGreaterThan(slow.begin_ns);
+    expect(await tab.page.locator("[data-testid=slow].on").count()).toBe(1);
+  });
+
   test("may be the demo's", async (context) => {
     await openPage();
     const trace = demoTrace();

@@ -102,6 +102,18 @@ describe("the page's questions", () => {
 });
 
 describe("files of any kind", () => {
+  test("those for which the engine's memory is above 2 GiB, where addresses look negative", async () => {
+    const opened = await Engine.open(engine());
+    const { memory } = (opened as unknown as { module: { memory: WebAssembly.Memory } }).module;
+    memory.grow(2 ** 31 / 65536); // what the engine gets from now on lies behind it
+    const bytes = readFileSync(join(directory, "0.karst"));
+    const padded = Buffer.concat([bytes, Buffer.alloc(2 ** 22)]); // no room for it was left below
+    await opened.read(new File([padded], "padded.karst"), () => undefined);
+    opened.ready();
+    const info = await new Questions(new EngineTransport(opened, 0)).trace();
+    expect(info.calls).toBe((await new Questions(new EngineTransport(await open("0.karst"), 0)).trace()).calls);
+  });
+
   test("damaged ones are opened as far as they go, or refused", async () => {
     const next = random(3);
     const whole = readFileSync(join(directory, "0.karst"));
