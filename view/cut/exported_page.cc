@@ -197,7 +197,8 @@ Status export_html(const TraceIndex& index, std::string_view page, const HtmlOpt
   Scope scope(index);
   std::uint64_t calls = 0;
   std::uint64_t states = 0;
-  const bool all_times = !options.begin && !(options.end && end < span);
+  // Else a part of it, which the page says.
+  const bool whole = !options.begin && !(options.end && end < span) && options.threads.size() == index.threads().size();
   Picture picture{index.to_ticks(begin), index.to_ticks(end), index.origin(), 1};
   TickRange ticks;
   if (options.begin) ticks.begin = picture.first_tick();
@@ -211,8 +212,8 @@ Status export_html(const TraceIndex& index, std::string_view page, const HtmlOpt
   }
   if (!options.aggregated && calls + states > kMaxHtmlCalls) {
     return Error{
-        fmt::format("{}: the range has {} calls{}, and a page holds at most {} one by one. Choose a shorter --range or "
-                    "fewer threads, or take --aggregated: sums, flame graphs and one picture of the whole range",
+        fmt::format("{}: these are {} calls{}, and a page holds at most {} one by one. Choose a shorter --range or "
+                    "fewer threads, or take --aggregated: sums, flame graphs and one picture of all of it",
                     index.trace().name(), calls,
                     states != 0 ? fmt::format(" and {} states of threads", states) : std::string(), kMaxHtmlCalls)};
   }
@@ -223,14 +224,16 @@ Status export_html(const TraceIndex& index, std::string_view page, const HtmlOpt
   if (options.aggregated) {
     if (auto status = write_answers(json, scope, options, begin, end); !status) return status;
   } else {
-    auto bytes = part_of(scope, all_times && options.threads.size() == index.threads().size());
+    auto bytes = part_of(scope, whole);
     if (!bytes) return bytes.error();
     trace = base64(gzip(*bytes));
     json.field("name", std::filesystem::path(index.trace().name()).filename().string());
-    json.key("part").open('{').field("origin", std::to_string(index.origin()));
-    if (options.begin) json.field("begin", std::to_string(ticks.begin));
-    if (options.end && end < span) json.field("end", std::to_string(ticks.end));
-    json.close('}');
+    if (!whole) {
+      json.key("part").open('{').field("origin", std::to_string(index.origin()));
+      if (options.begin) json.field("begin", std::to_string(ticks.begin));
+      if (options.end && end < span) json.field("end", std::to_string(ticks.end));
+      json.close('}');
+    }
   }
   json.close('}');
 

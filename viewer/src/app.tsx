@@ -315,7 +315,7 @@ export function App() {
   if (takesFiles && !opening && traces.length === 0) return <OpenFiles failure={failure} over={over} open={open} />;
   if (failure) return <Failure message={failure} />;
   if (traces.length === 0) return <Loading now={now} />;
-  const { range } = traces[0]!.info;
+  const { name, range, aggregated } = traces[0]!.info;
   return (
     <>
       <TopBar />
@@ -325,10 +325,10 @@ export function App() {
           <code>karst view</code> again for more.
         </div>
       )}
-      {range && (
+      {(range || aggregated) && (
         <div class="exported">
-          An exported range of {traces[0]!.info.name}
-          {traces[0]!.info.aggregated
+          {range ? `An exported part of ${name}` : name}
+          {aggregated
             ? ": it holds one picture and the sums. Export a shorter range to have each call."
             : ": it holds what happened there, and nothing else."}
         </div>

@@ -10,7 +10,7 @@ import { BackendError } from "./types/backend";
 import type { Row } from "./types/tiles";
 
 const onlyPicture =
-  "This file holds one picture and the sums of its range, not each call. Export a shorter range, or look at the trace with `karst view`.";
+  "This file holds one picture and the sums, not each call. Export a shorter range, or look at the trace with `karst view`.";
 
 /** Nothing but one function's slices. */
 function onlyOf(row: Row, func: number): Row {
@@ -53,7 +53,7 @@ export class Recorded implements Transport {
   async json(path: string, parameters: Parameters): Promise<Json> {
     switch (path) {
       case "trace":
-        return { ...this.page.trace, range: this.page.range, aggregated: true };
+        return { ...this.page.trace, range: this.partial ? this.page.range : undefined, aggregated: true };
       case "functions":
         return this.page.functions;
       case "flame":
@@ -76,6 +76,12 @@ export class Recorded implements Transport {
   async tiles({ function: only }: Parameters): Promise<RawTiles> {
     if (only === undefined) return this.picked;
     return { rows: this.picked.rows.map(({ track, row }) => ({ track, row: onlyOf(row, Number(only)) })) };
+  }
+
+  /** Whether it is about a part of the trace's time. */
+  private get partial(): boolean {
+    const { begin = 0, end = 0 } = this.page.range ?? {};
+    return begin > 0 || end < (this.page.trace?.span ?? 0);
   }
 
   private search(pattern: string): Json {

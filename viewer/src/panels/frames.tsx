@@ -227,7 +227,7 @@ export function FramePanel() {
         </span>
       </div>
       {loaded.info.aggregated ? (
-        <Empty>This file holds one picture and the sums of its range, and no frames. karst view shows them.</Empty>
+        <Empty>This file holds one picture and the sums, and no frames. karst view shows them.</Empty>
       ) : !any ? (
         <Empty>
           This trace has no frames: a program marks where one ends with <code>KARST_FRAME("main")</code> of

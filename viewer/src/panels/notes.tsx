@@ -176,7 +176,7 @@ function Search() {
 /** Why there is no list at all; undefined: there may be one. */
 function Without({ info, all }: { info: TraceInfo; all: number }) {
   if (info.aggregated)
-    return <Empty>This file holds one picture and the sums of its range, and no notes. karst view shows them.</Empty>;
+    return <Empty>This file holds one picture and the sums, and no notes. karst view shows them.</Empty>;
   if (all > 0) return null;
   return (
     <Empty>

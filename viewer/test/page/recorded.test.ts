@@ -83,4 +83,19 @@ describe("what a run says of itself", () => {
     expect(await tab.page.locator("body").innerText()).toContain(says);
     await tab.page.screenshot({ path: join(WORK, `part${parameters.length}.png`) });
   });
+
+  test("exported to a page: all of it opens on its slowest call, and is not called a part", async () => {
+    const file = join(WORK, "whole.html");
+    karst("export", TRACE, "--to", "html", "-o", file);
+    tab = await Tab.open(session.browser, `file://${file}`, { offline: true });
+    const first = tab.page.locator("[data-testid=slow].on");
+    await until(
+      () => first.count(),
+      (n) => n === 1,
+      "the slowest call",
+    );
+    const slow = JSON.parse(karst("slow", TRACE, "--format", "json", "--limit", "1")).slow[0];
+    expect(await first.getAttribute("data-function")).toBe(slow.function);
+    expect(await tab.page.locator(".exported").count()).toBe(0);
+  });
 });

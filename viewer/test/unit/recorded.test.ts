@@ -46,6 +46,9 @@ test("the answers that it holds", async () => {
   const backend = await open();
   const info = await backend.trace();
   expect([info.aggregated, info.range, info.canCut]).toEqual([true, { begin: 0, end: 1000 }, false]);
+  const whole = page();
+  whole.trace.span = 1000;
+  expect((await new Questions(await Recorded.open(whole)).trace()).range).toBeUndefined();
   expect(backend.picture).toEqual({ begin: 0, pixelNs: 2 });
   expect((await backend.functions({})).calls).toBe(9);
   expect((await backend.flame({}, {})).total).toBe(5);
