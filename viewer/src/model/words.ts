@@ -22,6 +22,11 @@ export function costWords({ processes }: Pick<TraceInfo, "processes">): string |
   return least === most ? least : `${least} to ${most}`;
 }
 
+/** A length as the timeline has it. Where what tracing took is known, other places have a shorter one: this says which. */
+export function asRecorded(info: Pick<TraceInfo, "processes">, ns: number): string {
+  return costWords(info) === undefined ? duration(ns) : `${duration(ns)} as recorded`;
+}
+
 /** What times have in them that are as recorded. */
 export function recordedWords(info: Pick<TraceInfo, "processes">): string {
   const cost = costWords(info);

@@ -6,7 +6,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type Selected, type State } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { recordedWords, sentence } from "../model/words";
+import { asRecorded, recordedWords, sentence } from "../model/words";
 import { endings } from "../timeline/endings";
 import { ValueList } from "../timeline/value_list";
 import { useAnswer } from "./answers";
@@ -64,7 +64,7 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   const rows: [name: string, value: string, more: string, ns?: number][] = [
     [
       "Duration",
-      `${open ? "at least " : ""}${duration(call.duration)}`,
+      `${open ? "at least " : ""}${asRecorded(info, call.duration)}`,
       `${exact(call.duration)}, ${recordedWords(info)}`,
       call.duration,
     ],

@@ -8,7 +8,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type LoadedTrace } from "../model/store";
 import { count, duration } from "../model/time";
 import { fitThird } from "../model/view";
-import { times, waitWords } from "../model/words";
+import { asRecorded, times, waitWords } from "../model/words";
 import { askValues, callKey, valueWords } from "../model/values";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
@@ -52,6 +52,7 @@ function Slow({ call, trace, most }: { call: Outlier; trace: number; most: numbe
         {times(call.took, call.usual)} usual
       </span>
       <span class="quiet slow-where">
+        {duration(call.took) !== duration(call.duration) && `${asRecorded(loaded.info, call.duration)}, `}
         at {duration(call.begin)} in {visible(thread?.name ?? "?")}
         {call.calls > 1 && `, ${count(call.calls - 1)} more such ${call.calls === 2 ? "call" : "calls"}`}
       </span>
@@ -145,7 +146,9 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
               <span class="name">{thread}</span>
             )}
             <span class="quiet num">at {duration(call.begin)}</span>
-            <span class="num">{duration(call.took)}</span>
+            <span class="num" title={asRecorded(info, call.duration)}>
+              {duration(call.took)}
+            </span>
           </button>
         );
       })}

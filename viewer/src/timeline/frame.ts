@@ -5,6 +5,7 @@ import type { TrackInfo } from "../backend/types/trace";
 import type { State } from "../model/store";
 import { duration } from "../model/time";
 import { valueWords } from "../model/values";
+import { asRecorded } from "../model/words";
 import { drawEnds } from "./endings_drawn";
 import { RowPainter, type Label, type Palette } from "./paint";
 import { FONT, SMALL, type Band, type Renderer } from "./renderer";
@@ -183,10 +184,19 @@ export class Frame {
     if (text === "") return;
     r.text(text, left, middle, how === "dim" ? inks.quiet : how === "strong" ? inks.onStrong : inks.onCall, FONT);
     if (how === "dim" || room < 110 || words) return;
-    const time = duration(row.duration[at]!);
-    const timeWidth = r.textWidth(time, SMALL);
-    if (room > r.textWidth(text) + timeWidth + 14)
+    for (const time of this.timesOf(row.duration[at]!, label.trace, label.thread, row.index[at]!)) {
+      const timeWidth = r.textWidth(time, SMALL);
+      if (room <= r.textWidth(text) + timeWidth + 14) continue;
       r.text(time, right - timeWidth, middle, how === "strong" ? inks.onStrong : inks.onCallQuiet, SMALL);
+      break;
+    }
+  }
+
+  /** The longest words first. The dock tells of a selected call how long it was without tracing as well. */
+  private timesOf(ns: number, trace: number, thread: number | undefined, index: number): string[] {
+    const { selected, traces } = this.state;
+    const on = selected?.trace === trace && selected.thread === thread && selected.index === index;
+    return [...(on ? [asRecorded(traces[trace]!.info, ns)] : []), duration(ns)];
   }
 }
 

@@ -6,6 +6,7 @@ import { highlight, select } from "../model/actions";
 import { readable } from "../model/names";
 import { store } from "../model/store";
 import { count, duration } from "../model/time";
+import { asRecorded } from "../model/words";
 import { endings } from "./endings";
 import type { Frame } from "./frame";
 import { drawGaps, drawMoments } from "./gaps";
@@ -103,8 +104,9 @@ function washWaits(frame: Frame, { track }: Placed, lines: readonly Painted[]): 
 const MOST_VALUES_TOLD = 8;
 
 function CallTip({ hit: { trace, track, row, at, begin, pixelNs } }: { hit: SliceHit }) {
-  const func = store.state.traces[trace]!.info.functions[row.func[at]!];
-  const length = duration(row.duration[at]!);
+  const { info } = store.state.traces[trace]!;
+  const func = info.functions[row.func[at]!];
+  const length = asRecorded(info, row.duration[at]!);
   const values = currentScene()?.valuesOf(trace, track.thread, row, at);
   return (
     <>
@@ -117,7 +119,7 @@ function CallTip({ hit: { trace, track, row, at, begin, pixelNs } }: { hit: Slic
           </>
         ) : (
           <>
-            <b>{length}</b> at {duration(begin)}
+            <b>{length}</b>, at {duration(begin)}
             {endings(row.flags[at]!).map((words) => (
               <span class="mark"> · {words}</span>
             ))}

@@ -1,7 +1,7 @@
 // Where a page opens whose address says nothing, and how one goes on from a slow call. The program is the example of a
 // server with a rare slow request; what is slow in it, `karst slow` says.
 import { beforeAll, expect, test } from "vitest";
-import { karst, Session, SWITCHING, TRACE, until, type Tab } from "./browser";
+import { drawn, karst, listen, Session, SWITCHING, TRACE, until, type Tab } from "./browser";
 import { build, record } from "./record";
 
 const session = new Session();
@@ -41,6 +41,34 @@ test("the first view names what karst slow names, around the call, without a cli
   expect(begin).toBeLessThan(worst.begin_ns);
   expect(begin + span).toBeGreaterThan(worst.begin_ns + worst.duration_ns);
   expect(span).toBeLessThan(worst.duration_ns * 3.1);
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+test("the length in the timeline is as recorded, and the list, the tip and the panel say so", async () => {
+  const tab = await session.open([TRACE], "#tab=outliers", {}, listen);
+  const where = tab.page.locator("[data-testid=slow] .slow-where", { hasText: "as recorded" }).first();
+  const [, length] = /^([\d.]+\s\S+ as recorded), at /.exec(await where.innerText())!;
+  await where.click();
+  await until(
+    async () => (await drawn(tab)).said,
+    (said) => said.includes(length!),
+    `the bar's ${length}`,
+  );
+  // It takes a third of the width.
+  const area = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+  const tip = async () => {
+    for (let y = 24; y < area.height; y += 8) {
+      await tab.page.mouse.move(area.x + area.width / 2, area.y + y);
+      const texts = await tab.page.locator(".tip").allInnerTexts();
+      if (texts.some((text) => text.includes(`${length}, at `))) return true;
+    }
+    return false;
+  };
+  await until(tip, (found) => found, `the tip's ${length}`);
+  await tab.press("1");
+  expect(await tab.page.locator("[data-fact=duration]").innerText()).toBe(length);
+  expect(await tab.page.locator('[data-fact="without tracing"]').count()).toBe(1);
   expect(tab.errors).toEqual([]);
   await tab.close();
 });
