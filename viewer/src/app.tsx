@@ -8,7 +8,7 @@ import { attempt, completeSelection as completeSelectionOf } from "./model/actio
 import type { Theme } from "./model/colour";
 import { keptTarget } from "./model/frames";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
-import { plain } from "./model/names";
+import { plain, threadName } from "./model/names";
 import { openOnFinding, watchHands } from "./model/opening";
 import { count, duration, percent } from "./model/time";
 import { firstTab, fromHash, toHash } from "./model/url";
@@ -60,7 +60,7 @@ function Announcer() {
         selected &&
         info &&
         `${plain(info.functions[span.function]?.name ?? "")}, ${duration(span.end - span.begin)}, ` +
-          `level ${span.depth + 1} of ${info.threads[selected.thread]?.name ?? ""}`}
+          `level ${span.depth + 1} of ${threadName(info, selected.thread)}`}
     </div>
   );
 }

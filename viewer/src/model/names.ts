@@ -3,6 +3,8 @@
 //   leveldb::DBImpl::MakeRoomForWrite(bool)
 //   -> leveldb::DBImpl::MakeRoomForWrite, DBImpl::MakeRoomForWrite, MakeRoomForWrite
 
+import type { TraceInfo } from "../backend/types/trace";
+
 const OPEN = "([{<";
 const CLOSE = ")]}>";
 
@@ -47,6 +49,15 @@ function bare(part: string): string {
     }
   }
   return part.slice(0, end).trim();
+}
+
+/** A thread's name, with its id where another one of the trace has that name too. */
+export function threadName({ threads }: Pick<TraceInfo, "threads">, index: number): string {
+  const thread = threads[index];
+  if (!thread) return "?";
+  if (!thread.name) return `thread ${thread.tid}`;
+  const shared = threads.some(({ name }, other) => name === thread.name && other !== index);
+  return visible(shared ? `${thread.name} ${thread.tid}` : thread.name);
 }
 
 const cache = new Map<string, readonly string[]>();

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Scope } from "../backend/types/backend";
 import { highlight } from "../model/actions";
-import { readable, visible } from "../model/names";
+import { readable, threadName, visible } from "../model/names";
 import { matcher } from "../model/rows";
 import { store, useStore, type State } from "../model/store";
 import { count, duration } from "../model/time";
@@ -25,7 +25,7 @@ function sides(state: State): [Side, Side] | undefined {
     const side = (at: typeof baseline): Side => ({
       trace: at.trace,
       scope: { thread: at.thread, index: at.index },
-      label: `call ${at.index} of ${traces[at.trace]!.info.threads[at.thread]?.name ?? at.thread}`,
+      label: `call ${at.index} of ${threadName(traces[at.trace]!.info, at.thread)}`,
     });
     return [side(baseline), side(selected)];
   }

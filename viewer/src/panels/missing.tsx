@@ -1,7 +1,7 @@
 // What is to be known of a trace before its picture is believed: what is missing in it; and what was kept of slow calls.
 import type { MomentInfo } from "../backend/types/trace";
 import { attempt, bringTrack, moveTo, offsetOf } from "../model/actions";
-import { forms, readable, visible } from "../model/names";
+import { forms, readable, threadName, visible } from "../model/names";
 import { keptMoments, openMoment } from "../model/opening";
 import { store, useStore, type LoadedTrace } from "../model/store";
 import { leftOut, leftOutWords, momentWords, offStretches, offWords } from "../model/switches";
@@ -164,7 +164,7 @@ function KeptLine({
       <span class="name">
         {moment.number}:{" "}
         {func !== undefined && <b>{visible(forms(info.functions[func]?.name ?? "?").slice(-2)[0]!)} </b>}
-        {thread >= 0 && `in ${visible(info.threads[thread]?.name ?? "?")} `}
+        {thread >= 0 && `in ${threadName(info, thread)} `}
         <span class="quiet">{momentWords(moment).replace(/^\d+: /, "")}</span>
       </span>
       <span class="num">{end > begin ? duration(end - begin) : `at ${duration(begin)}`}</span>

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Outlier } from "../backend/types/slow";
 import { highlight, moveTo, offsetOf, scrollTrack, scopeOf, select } from "../model/actions";
 import { openOutlier } from "../model/opening";
-import { readable, visible } from "../model/names";
+import { readable, threadName } from "../model/names";
 import { store, useStore, type LoadedTrace } from "../model/store";
 import { count, duration } from "../model/time";
 import { fitThird } from "../model/view";
@@ -31,7 +31,6 @@ function Slow({ call, trace, most }: { call: Outlier; trace: number; most: numbe
   const loaded = store.state.traces[trace]!;
   const selected = useStore((s) => s.selected);
   const on = selected?.trace === trace && selected.thread === call.thread && selected.index === call.index;
-  const thread = loaded.info.threads[call.thread];
   const why = because(loaded, trace, call);
   return (
     <button
@@ -53,7 +52,7 @@ function Slow({ call, trace, most }: { call: Outlier; trace: number; most: numbe
       </span>
       <span class="quiet slow-where">
         {duration(call.took) !== duration(call.duration) && `${asRecorded(loaded.info, call.duration)}, `}
-        at {duration(call.begin)} in {visible(thread?.name ?? "?")}
+        at {duration(call.begin)} in {threadName(loaded.info, call.thread)}
         {call.calls > 1 && `, ${count(call.calls - 1)} more such ${call.calls === 2 ? "call" : "calls"}`}
       </span>
       <span class="quiet slow-why">{why}</span>
@@ -121,7 +120,7 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
       {calls.map((call) => {
         const on = here === call;
         const known = noted ? values.value?.get(callKey(call)) : undefined;
-        const thread = visible(info.threads[call.thread]?.name ?? "?");
+        const thread = threadName(info, call.thread);
         const words = known && valueWords(known);
         return (
           <button

@@ -1,5 +1,5 @@
 // What follows the pointer and the selection, above the picture: cheap to draw in every frame.
-import { visible } from "../model/names";
+import { threadName } from "../model/names";
 import type { Range, State, Waking } from "../model/store";
 import { duration, moment, step } from "../model/time";
 import { threadKey } from "../model/tracks";
@@ -76,8 +76,8 @@ function drawWaking(c: CanvasRenderingContext2D, scene: Scene, state: State, wak
   c.rect(0, RULER, width, height - RULER);
   c.clip();
   drawArrow(c, x, from, to, inks.text);
-  const who = state.traces[waking.trace]?.info.threads[waking.by.thread]?.name ?? "";
-  const text = waker ? "woke it" : `woken by ${visible(who)}, ${below ? "below" : "above"}`;
+  const who = threadName(state.traces[waking.trace]!.info, waking.by.thread);
+  const text = waker ? "woke it" : `woken by ${who}, ${below ? "below" : "above"}`;
   drawArrowLabel(c, scene, x, waker ? (from + to) / 2 : from, text);
   c.restore();
 }

@@ -49,6 +49,10 @@ test("the length in the timeline is as recorded, and the list, the tip and the p
   const tab = await session.open([TRACE], "#tab=outliers", {}, listen);
   const where = tab.page.locator("[data-testid=slow] .slow-where", { hasText: "as recorded" }).first();
   const [, length] = /^([\d.]+\s\S+ as recorded), at /.exec(await where.innerText())!;
+  // Three of the program's threads are named clerk.
+  const all = (await tab.page.locator("[data-testid=slow] .slow-where").allInnerTexts()).join("\n");
+  expect(all).toMatch(/ in clerk \d+/);
+  expect(all).not.toMatch(/ in clerk(,|$)/m);
   await where.click();
   await until(
     async () => (await drawn(tab)).said,

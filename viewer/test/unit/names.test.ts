@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { forms, plain, readable, split, visible } from "../../src/model/names";
+import type { TraceInfo } from "../../src/backend/types/trace";
+import { forms, plain, readable, split, threadName, visible } from "../../src/model/names";
 
 describe("forms of a name", () => {
   test.each([
@@ -75,4 +76,15 @@ describe("parts of a full name", () => {
     }
     expect(split("f()::{lambda(int)#1}").base).not.toBe("");
   });
+});
+
+test("threads that share a name have their ids beside it", () => {
+  const named = [
+    ["main", 1],
+    ["worker", 2],
+    ["worker", 3],
+    ["", 4],
+  ] as const;
+  const threads = named.map(([name, tid]) => ({ name, tid })) as unknown as TraceInfo["threads"];
+  expect(threads.map((_, i) => threadName({ threads }, i))).toEqual(["main", "worker 2", "worker 3", "thread 4"]);
 });
