@@ -4,6 +4,7 @@ import { Network, prepareTiles, stayAlive, whileReading } from "./backend/networ
 import { Questions } from "./backend/questions";
 import type { Backend, Progress } from "./backend/types/backend";
 import { onKey } from "./model/keys";
+import { onCopy } from "./model/copying";
 import { attempt, completeSelection as completeSelectionOf } from "./model/actions";
 import type { Theme } from "./model/colour";
 import { keptTarget } from "./model/frames";
@@ -13,6 +14,7 @@ import { openOnFinding, watchHands } from "./model/opening";
 import { count, duration, percent } from "./model/time";
 import { firstTab, fromHash, toHash } from "./model/url";
 import { clampView, wholeView, type View } from "./model/view";
+import { CallMenu } from "./panels/call_menu";
 import { Dock } from "./panels/dock";
 import { Help } from "./panels/help";
 import { Minimap } from "./panels/minimap";
@@ -307,8 +309,10 @@ export function App() {
       (error: Error) => setFailure(error.message),
     );
     addEventListener("keydown", onKey);
+    addEventListener("copy", onCopy);
     return () => {
       stop();
+      removeEventListener("copy", onCopy);
       removeEventListener("keydown", onKey);
     };
   }, []);
@@ -336,6 +340,7 @@ export function App() {
       <Minimap theme={theme} />
       <Timeline theme={theme} />
       <Dock />
+      <CallMenu />
       <Notice />
       <Announcer />
       {help && <Help />}

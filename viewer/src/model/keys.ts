@@ -1,5 +1,5 @@
 // Keys that work wherever the focus is, but in text fields and dialogs.
-import { selectVisible, walk, walkTrack } from "../timeline/steps";
+import { openMenu, selectVisible, walk, walkTrack } from "../timeline/steps";
 import {
   deselect,
   fitSelection,
@@ -56,7 +56,7 @@ export function compareSelected(): void {
 }
 
 /** A range without a mouse: of the selected call, else of what is in view. Its edges can be typed. */
-function measureSelected(): void {
+export function measureSelected(): void {
   const { selected, selectedSpan, view } = store.state;
   const offset = selected ? offsetOf(selected.trace) : 0;
   const range = selectedSpan
@@ -130,6 +130,7 @@ const PLAIN: Record<string, () => void> = {
   K: toggleAllFolded,
   i: () => onTrack(togglePinned),
   t: nextTheme,
+  ContextMenu: openMenu,
   Escape: escape,
 };
 
@@ -138,6 +139,7 @@ const SHIFTED: Record<string, () => void> = {
   ArrowDown: () => walk("down"),
   ArrowLeft: () => walk("left"),
   ArrowRight: () => walk("right"),
+  F10: openMenu,
 };
 
 /** Enter: a selected call takes a third of the width; else one is selected. */
@@ -157,7 +159,7 @@ export function onKey(event: KeyboardEvent): void {
   }
   const inTimeline = target === document.body || target.closest(".canvas-area") !== null;
   // Buttons, lists and scrolling boxes keep the keys that are theirs.
-  if (!inTimeline && /^(Enter| |Arrow|Page|Home|End)/.test(event.key)) return;
+  if (!inTimeline && /^(Enter| |Arrow|Page|Home|End|ContextMenu|F10)/.test(event.key)) return;
   let action = event.shiftKey ? (SHIFTED[event.key] ?? PLAIN[event.key]) : PLAIN[event.key];
   if (/^[1-9]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
   if (event.key === "Enter" && inTimeline) action = fitOrSelect;

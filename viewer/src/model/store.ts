@@ -122,6 +122,8 @@ export interface State {
   readonly filter: string;
   readonly measuring: boolean;
   readonly help: boolean;
+  /** Where the selected call's menu stands in the window. */
+  readonly menu: { readonly x: number; readonly y: number } | null;
   readonly theme: "auto" | "light" | "dark";
   readonly notice: string;
   /** While the trace is being read: how much of it is, 0 to 1. */
@@ -172,6 +174,7 @@ export const START: State = {
   filter: "",
   measuring: false,
   help: false,
+  menu: null,
   theme: "auto",
   notice: "",
   readShare: 0,

@@ -27,6 +27,22 @@ export function asRecorded(info: Pick<TraceInfo, "processes">, ns: number): stri
   return costWords(info) === undefined ? duration(ns) : `${duration(ns)} as recorded`;
 }
 
+/** A call in one line of text, as one puts it into a letter. */
+export function callLine(
+  info: TraceInfo,
+  thread: number,
+  span: { begin: number; end: number; function: number },
+): string {
+  const of = info.threads[thread]!;
+  const words = [
+    info.functions[span.function]?.name ?? "?",
+    `at ${duration(span.begin)}`,
+    asRecorded(info, span.end - span.begin),
+    `in ${of.name || "thread"} ${of.tid}`,
+  ];
+  return visible(words.join(", ").replaceAll("\u202f", " "));
+}
+
 /** What times have in them that are as recorded. */
 export function recordedWords(info: Pick<TraceInfo, "processes">): string {
   const cost = costWords(info);

@@ -30,6 +30,8 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ["h", "highlight the function’s calls"],
       ["e", "explain why the selected call took so long"],
       ["c", "keep a call; compare the next with it"],
+      ["right click  Menu", "what one can do with a call"],
+      ["Ctrl C", "copy the selected call as a line of text"],
     ],
   },
   {

@@ -105,6 +105,18 @@ class Pointers {
     else deselect();
   }
 
+  /** A right click selects the call and tells what one can do with it. Elsewhere the browser has its own menu. */
+  onMenu(event: MouseEvent): void {
+    const { x, y } = this.place(event);
+    const hit = this.scene.sliceHit(x, y);
+    if (!hit || hit.info.kind !== "thread" || hit.row.flags[hit.at]! & kSummed) return;
+    event.preventDefault();
+    this.hooks.pointer(undefined);
+    this.click(hit, false);
+    if (this.store.state.selected?.index === hit.row.index[hit.at])
+      this.store.set({ menu: { x: event.clientX, y: event.clientY } });
+  }
+
   private fingers(): { distance: number; middle: number } {
     const [a, b] = [...this.down.values()] as [Point, Point];
     return { distance: Math.max(10, Math.hypot(a.x - b.x, a.y - b.y)), middle: (a.x + b.x) / 2 };
@@ -217,6 +229,7 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
   element.addEventListener("pointercancel", up, options);
   element.addEventListener("pointerleave", () => !pointers.dragging && hooks.pointer(undefined), options);
   element.addEventListener("dblclick", double, options);
+  element.addEventListener("contextmenu", (event) => pointers.onMenu(event), options);
   const wheel = (event: WheelEvent) => onWheel(event, pointers.place(event).x, scene, store);
   element.addEventListener("wheel", wheel, { passive: false, signal: controller.signal });
   element.addEventListener("auxclick", (event) => event.preventDefault(), options);

@@ -2,7 +2,9 @@
 import { kSummed } from "../backend/types/tiles";
 import { bringTrack, moveTo, select } from "../model/actions";
 import { store } from "../model/store";
+import { threadKey } from "../model/tracks";
 import { fit } from "../model/view";
+import { middleOf } from "./arrows";
 import type { Hit, Scene } from "./scene";
 import { BAND_LEVELS } from "./tile_store";
 
@@ -102,6 +104,21 @@ export function walk(direction: "up" | "down" | "left" | "right"): void {
         right: "No call after it in sight.",
       }[direction],
     });
+}
+
+/** The menu of the selected call, below it; in the middle where it is out of sight. */
+export function openMenu(): void {
+  const { selected, selectedSpan, view } = store.state;
+  if (!selected || !selectedSpan || !scene) {
+    store.set({ notice: "Select a call first." });
+    return;
+  }
+  const place = scene.placed().find(({ track }) => track.key === threadKey(selected.trace, selected.thread));
+  const begin = selectedSpan.begin + scene.offset(selected.trace);
+  const x = place ? ((begin - view.begin) / view.span) * scene.width : scene.width / 2;
+  const y = place ? middleOf(place, selectedSpan.depth) + place.track.rowHeight / 2 : scene.height / 2;
+  const area = document.querySelector(".canvas-area")!.getBoundingClientRect();
+  store.set({ menu: { x: area.left + Math.max(0, Math.min(x, scene.width)), y: area.top + y } });
 }
 
 /** Page keys: the next track's call at the same time. */

@@ -54,6 +54,11 @@ describe("accessibility", () => {
       "source",
     );
     expect.soft(await violations(tab), "call").toEqual([]);
+    await tab.page.locator("[data-testid=timeline]").focus();
+    await tab.press("ContextMenu");
+    expect(await tab.page.getByRole("menuitem").count()).toBeGreaterThan(8);
+    expect.soft(await violations(tab), "a call's menu").toEqual([]);
+    await tab.press("Escape");
     for (const [key, panel, there] of [
       ["2", "functions", ".grid-body .grid-row"],
       ["3", "flame graph", ".flame-panel [role=treeitem]"],

@@ -207,6 +207,66 @@ describe("by keyboard and mouse", () => {
     expect(bytes.length).toBeGreaterThan(10_000);
   });
 
+  test("Ctrl+C copies the selected call as a line, and text where text is selected", async () => {
+    await tab.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const copied = () => tab.page.evaluate(() => navigator.clipboard.readText());
+    await tab.find("shop::serve");
+    await tab.press("Control+c");
+    const line = await until(copied, (text) => text.startsWith(serve.name), "the call");
+    expect(line).toMatch(/, at [\d.]+ \S+, [\d.]+ \S+ as recorded, in clerk(-0)? \d+$/);
+    await tab.page.locator("[data-testid=sentence]").click({ clickCount: 3 });
+    await tab.press("Control+c");
+    await until(copied, (text) => /^Took /.test(text), "the sentence");
+  });
+
+  test("a right click, or the menu key, tells what one can do with a call, and does it", async () => {
+    await tab.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const copied = () => tab.page.evaluate(() => navigator.clipboard.readText());
+    const menu = tab.page.locator("[data-testid=menu]");
+    const entry = (name: string) => menu.getByRole("menuitem", { name });
+    const open = (n: 0 | 1) =>
+      until(
+        () => menu.count(),
+        (now) => now === n,
+        n === 1 ? "a menu" : "no menu",
+      );
+    await tab.find("shop::serve");
+    await tab.press("f");
+    await tab.settle();
+    await tab.page.locator("[data-testid=timeline]").focus();
+    await tab.press("ContextMenu");
+    await open(1);
+    expect(await menu.getAttribute("aria-label")).toContain("shop::serve");
+    await tab.press("ArrowDown", "Escape");
+    await open(0);
+    expect(await callName()).toBe(serve.name);
+    // Where the key's menu stood, just below the call's begin, lies the call.
+    await tab.press("Shift+F10");
+    await open(1);
+    const corner = (await menu.boundingBox())!;
+    await tab.press("Escape");
+    await open(0);
+    await tab.press("Escape");
+    await tab.page.mouse.click(corner.x + 20, corner.y - 6, { button: "right" });
+    await open(1);
+    expect(await callName()).toBe(serve.name);
+    await entry("Copy its name").click();
+    await until(copied, (text) => text === serve.name, "the name");
+    await tab.page.mouse.click(corner.x + 20, corner.y - 6, { button: "right" });
+    await entry("Copy a link").click();
+    const link = await until(copied, (text) => text.includes("#t="), "a link");
+    expect(link).toMatch(/&sel=0\.\d+\.\d+/);
+    await tab.page.mouse.click(corner.x + 20, corner.y - 6, { button: "right" });
+    await open(1);
+    await tab.press("e");
+    await open(0);
+    await until(
+      () => tab.page.evaluate(() => location.hash),
+      (hash) => hash.includes("why="),
+      "an explanation",
+    );
+  });
+
   test("two calls are compared by what differs", async () => {
     await tab.find("shop::serve");
     // As flows are compared: without what tracing took.
