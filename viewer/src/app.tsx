@@ -274,7 +274,8 @@ export function App() {
   const [opening, setOpening] = useState(false);
   const [takesFiles] = useState(opensFiles);
   const open = useCallback((files: File[]) => {
-    history.replaceState(null, "", location.pathname);
+    // The address is of what was shown before; else of a link, that somebody followed and opens the file for.
+    if (store.state.traces.length > 0) history.replaceState(null, "", location.pathname);
     store.set({ ...START, traces: [] });
     setNow(undefined);
     setFailure("");

@@ -115,6 +115,23 @@ describe("a trace that is dropped", () => {
     await tableIsThatOf(trace);
   });
 
+  test("is shown as a link has it that was copied from such a page", async () => {
+    await openPage();
+    await choose(TRACE);
+    const hash = () => tab.page.evaluate(() => location.hash);
+    await until(hash, (text) => text.includes("sel="), "an address");
+    await tab.press("0", "3");
+    await until(hash, (text) => text.includes("tab=flame"), "the flame graph");
+    const link = tab.page.url();
+    await tab.close();
+    tab = await Tab.open(session.browser, link, { offline: true });
+    await choose(TRACE);
+    await tab.settle();
+    await tab.page.waitForTimeout(600);
+    expect(tab.page.url()).toBe(link);
+    expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe("Flame graph");
+  });
+
   test("may be two, which are compared", async () => {
     await openPage();
     await drop(TRACE, SWITCHING);

@@ -97,5 +97,20 @@ describe("what a run says of itself", () => {
     const slow = JSON.parse(karst("slow", TRACE, "--format", "json", "--limit", "1")).slow[0];
     expect(await first.getAttribute("data-function")).toBe(slow.function);
     expect(await tab.page.locator(".exported").count()).toBe(0);
+    // A link to it shows the same again.
+    await tab.press("0", "3");
+    const flame = (now: Tab) =>
+      until(
+        async () => now.page.url(),
+        (url) => /#t=.*&sel=.*&tab=flame/.test(url),
+        "an address",
+      );
+    const link = await flame(tab);
+    await tab.close();
+    tab = await Tab.open(session.browser, link, { offline: true });
+    await tab.settle();
+    await tab.page.waitForTimeout(600);
+    expect(tab.page.url()).toBe(link);
+    expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe("Flame graph");
   });
 });
