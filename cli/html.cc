@@ -46,11 +46,12 @@ void begin_page(std::string_view title, std::string_view style, const PageScript
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
                   "form-action 'none'; style-src 'unsafe-inline'{}\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                  "<title>{}</title>\n<style>{}{}</style></head><body>\n<h1>{}</h1>\n",
+                  "<title>{}</title>\n<style>{}{}</style></head><body><main>\n<h1>{}</h1>\n",
                   scripts, markup(title), kStyle, style, markup(title)));
 }
 
 void end_page(const PageScript* script, Output& output) {
+  output.append("</main>\n");
   if (script != nullptr) output.append(fmt::format("<script>{}</script>\n", script->text));
   output.append("</body></html>\n");
 }

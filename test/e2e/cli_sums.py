@@ -149,6 +149,8 @@ class Pages(Case):
         self.assertNotRegex(text.replace("http://www.w3.org/2000/svg", ""),
                             r"https?://|\bsrc=|\bhref=|@import|url\(|\bon\w+=")
         self.assertIn("prefers-color-scheme: dark", text)
+        for once in ("<main>", "</main>", "<h1>"):
+            self.assertEqual(text.count(once), 1, once)
         self.assertEqual(len(re.findall(r"<svg", text)), len(re.findall(r"</svg>", text)))
         return text
 

@@ -70,8 +70,8 @@ function Announcer() {
 function Loading({ now }: { now: Progress | undefined }) {
   const share = now && now.total > 0 ? now.done / now.total : 0;
   return (
-    <main class="loading" role="status" aria-live="polite">
-      <div class="loading-box">
+    <main class="loading">
+      <div class="loading-box" role="status" aria-live="polite">
         <h1>{now?.files.join(" and ") || "Karst"}</h1>
         <progress max={1} value={now?.phase === "rebuilding" ? share : undefined} aria-label="Reading the trace" />
         <p>
@@ -324,23 +324,25 @@ export function App() {
   return (
     <>
       <TopBar />
-      {lost && (
-        <div class="lost" role="alert">
-          The karst process that serves this page does not answer; what is on screen stays. Start{" "}
-          <code>karst view</code> again for more.
-        </div>
-      )}
-      {(range || aggregated) && (
-        <div class="exported">
-          {range ? `An exported part of ${name}` : name}
-          {aggregated
-            ? ": it holds one picture and the sums. Export a shorter range to have each call."
-            : ": it holds what happened there, and nothing else."}
-        </div>
-      )}
-      <Minimap theme={theme} />
-      <Timeline theme={theme} />
-      <Dock />
+      <main class="page">
+        {lost && (
+          <div class="lost" role="alert">
+            The karst process that serves this page does not answer; what is on screen stays. Start{" "}
+            <code>karst view</code> again for more.
+          </div>
+        )}
+        {(range || aggregated) && (
+          <div class="exported">
+            {range ? `An exported part of ${name}` : name}
+            {aggregated
+              ? ": it holds one picture and the sums. Export a shorter range to have each call."
+              : ": it holds what happened there, and nothing else."}
+          </div>
+        )}
+        <Minimap theme={theme} />
+        <Timeline theme={theme} />
+        <Dock />
+      </main>
       <CallMenu />
       <Notice />
       <Announcer />

@@ -109,9 +109,9 @@ export function TopBar() {
           <path d="M1 2h18v2H1zM3 5h4v9l-2 4-2-4zM8.5 5h3v5l-1.5 3-1.5-3zM13 5h4v7l-2 3-2-3z" />
         </svg>
       </span>
-      <span class="file" title={traces.map((t) => t.info.path).join("\n")}>
+      <h1 class="file" title={traces.map((t) => t.info.path).join("\n")}>
         {traces.map((t) => visible(t.info.name)).join("  ↔  ")}
-      </span>
+      </h1>
       <span class="quiet file-facts">
         {count(calls)} calls{traces.some((t) => t.info.reading) && " so far"} ·{" "}
         {threads === 1 ? "1 thread" : `${count(threads)} threads`}

@@ -2,8 +2,9 @@
 // and dark, and at 200% zoom.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Session, SWITCHING, TRACE, until, type Tab } from "./browser";
+import { karst, Session, SWITCHING, Tab, TRACE, until, WORK } from "./browser";
 import { build, record } from "./record";
 
 const session = new Session();
@@ -15,8 +16,16 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[];
 }
 
+/** What a screen reader jumps to. A dialog hides what is behind it. */
+async function oneMainAndTitle({ page }: Tab): Promise<void> {
+  const options = { includeHidden: true };
+  expect(await page.getByRole("main", options).count(), "main").toBe(1);
+  expect(await page.getByRole("heading", { ...options, level: 1 }).count(), "h1").toBe(1);
+}
+
 /** What is wrong, in words; empty: nothing that can be checked. */
 async function violations(tab: Tab): Promise<string[]> {
+  await oneMainAndTitle(tab);
   await tab.page.evaluate(axe);
   const found = await tab.page.evaluate(async () => {
     const { axe } = window as unknown as {
@@ -76,6 +85,20 @@ describe("accessibility", () => {
       expect.soft(await violations(tab), panel).toEqual([]);
     }
     expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+  test("a page that opens files, one that reads, one that cannot: each has a main part and a title", async () => {
+    const file = join(WORK, "access.html");
+    karst("export", "--to", "viewer", "-o", file);
+    const tab = await Tab.open(session.browser, `file://${file}`, { offline: true });
+    await oneMainAndTitle(tab);
+    await tab.page.setInputFiles("input[type=file]", file);
+    await tab.page.getByText("This trace cannot be shown").waitFor();
+    await oneMainAndTitle(tab);
+    await tab.page.evaluate(() => (Blob.prototype.stream = () => new ReadableStream())); // which never ends
+    await tab.page.setInputFiles("input[type=file]", TRACE);
+    await tab.page.getByText("Opening the trace…").waitFor();
+    await oneMainAndTitle(tab);
     await tab.close();
   });
   test.each(["light", "dark"] as const)(
