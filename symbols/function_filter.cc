@@ -9,10 +9,20 @@
 namespace karst::symbols {
 namespace {
 
+constexpr std::string_view kAnyCase = "(?i)";
+
 struct Pattern {
-  std::string text;
+  std::string text;                 // in small letters if `any_case`
+  bool any_case;                    // it began with (?i)
   std::unique_ptr<RE2> expression;  // null: it is none
 };
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return small;
+}
 
 /// What is wrong with it, and where.
 std::string complaint_of(const std::string& pattern, const RE2& expression) {
@@ -36,7 +46,9 @@ std::vector<Pattern> patterns_of(const std::vector<std::string>& texts, std::str
       if (complaint.empty()) complaint = complaint_of(text, *expression);
       expression.reset();
     }
-    patterns.push_back({text, std::move(expression)});
+    const bool any_case = text.starts_with(kAnyCase);
+    patterns.push_back(
+        {any_case ? in_small_letters(text.substr(kAnyCase.size())) : text, any_case, std::move(expression)});
   }
   return patterns;
 }
@@ -50,11 +62,16 @@ bool is_shown_as(std::string_view name, std::string_view pattern) {
   return scopes.empty() || scopes.ends_with("::");
 }
 
+bool is_text_of(const Pattern& pattern, std::string_view name) {
+  const std::string small = pattern.any_case ? in_small_letters(name) : std::string();
+  if (pattern.any_case) name = small;
+  return name.find(pattern.text) != std::string_view::npos || is_shown_as(name, pattern.text);
+}
+
 bool any_matches(const std::vector<Pattern>& patterns, std::string_view name) {
   const re2::StringPiece text(name.data(), name.size());
   return std::any_of(patterns.begin(), patterns.end(), [&](const Pattern& pattern) {
-    return (pattern.expression != nullptr && RE2::PartialMatch(text, *pattern.expression)) ||
-           name.find(pattern.text) != std::string_view::npos || is_shown_as(name, pattern.text);
+    return (pattern.expression != nullptr && RE2::PartialMatch(text, *pattern.expression)) || is_text_of(pattern, name);
   });
 }
 

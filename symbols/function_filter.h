@@ -11,6 +11,8 @@
 //                             (base/plain_name.h): `Server::serve` is `(anonymous namespace)::Server<int>::serve(int)`
 //   as a regular expression   it matches somewhere in the name, unless anchored by ^ or $
 //
+// With (?i) in front all three take small letters and capitals for the same; the page's search puts it there.
+//
 // So no pattern is wrong: what is no regular expression, like `operator[]` or `?`, is a text. complaint() says so
 // where nothing was found.
 //

@@ -66,6 +66,12 @@ TEST(FunctionFilter, NamesAsTheyArePrintedFindTheirFunctions) {
   EXPECT_FALSE(filter({"foo(char*)"}, {}).keeps("foo(int*)"));
 }
 
+TEST(FunctionFilter, AnyCaseHoldsForTextsToo) {
+  for (const char* pattern : {"(?i)serve(int)", "(?i)SERVER<a>::", "(?i)server::serve", "(?i)^server", "(?i)(INT"})
+    EXPECT_TRUE(filter({pattern}, {}).keeps("Server<A>::Serve(int)")) << pattern;
+  EXPECT_FALSE(filter({"serve(int)"}, {}).keeps("Server<A>::Serve(int)"));
+}
+
 TEST(FunctionFilter, WhatIsNoExpressionIsAText) {
   for (const char* text : {"(", "[", "*", "a**b(", "\\", "a)", "[z-a]", "?", "operator[]", "operator++", "serve("}) {
     const FunctionFilter found = filter({"fine", text}, {});
