@@ -15,6 +15,7 @@
 
 #include "analysis/diff_calls.h"
 #include "analysis/diff_findings.h"
+#include "analysis/diff_words.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -237,7 +238,7 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const std:
   const CostRange of_a = call_cost_of(*a[0].input), of_b = call_cost_of(*b[0].input);
   json.field("call_cost_ns", std::max(of_a.most, of_b.most));
   json.field("call_cost_off_by_ns", std::max(of_a.off_by, of_b.off_by));
-  add_findings(found, json);
+  analysis::add_findings(found, json);
   json.key("functions").open('[');
   for (const analysis::FunctionDiff& diff : functions) {
     json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);

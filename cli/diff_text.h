@@ -1,10 +1,9 @@
-// What karst diff found, in sentences and as JSON.
+// What karst diff found, in lines.
 #pragma once
 #include <array>
 #include <vector>
 
 #include "analysis/diff_findings.h"
-#include "base/json.h"
 #include "cli/terminal.h"
 
 namespace karst::cli {
@@ -12,7 +11,5 @@ namespace karst::cli {
 /// The certain ones, and some of what may be chance. `all_ns`: self time of all functions of a run, by side.
 void print_findings(const std::vector<analysis::Finding>& found, const std::array<double, 2>& all_ns, bool all,
                     Screen& screen);
-/// "findings":[...] with all of them.
-void add_findings(const std::vector<analysis::Finding>& found, Json& json);
 
 }  // namespace karst::cli

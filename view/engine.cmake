@@ -31,20 +31,21 @@ add_custom_command(OUTPUT ${engine_dir}/syscall_names.cc
   COMMENT "Writing the page's table of system calls")
 # By room, each compiled several files at a time: most of the time are the headers.
 set(engine_sources
-  analysis/errno_names analysis/explain analysis/explain_words analysis/flows analysis/frames analysis/function_list
+  analysis/call_groups analysis/diff analysis/diff_calls analysis/diff_counts analysis/diff_findings
+  analysis/diff_names analysis/diff_words analysis/errno_names analysis/explain analysis/explain_words analysis/flows analysis/frames analysis/function_list
   analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
-  analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
+  analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
   analysis/kept_off analysis/wait_stacks analysis/waits
   base/json base/plain_name base/text base/utf8
-  query/flame query/selection query/table
+  query/edges query/flame query/selection query/table
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
   reader/state_walk reader/states reader/switches reader/thread_states reader/trace
   symbols/function_filter
   view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
-  view/api/explain view/api/facts view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads
+  view/api/explain view/api/facts view/api/findings view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads
   view/api/notes view/api/notes_looks view/api/notes_plots view/api/outliers view/api/requests view/api/source
   view/api/states view/api/times view/api/values
   view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips

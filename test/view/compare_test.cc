@@ -44,6 +44,38 @@ TEST(ViewCompare, TakesTheSameOutOfBothTraces) {
   EXPECT_EQ(number(api, "flame", {{"b.trace", "0"}}, "total_b"), 2000 - 2 - 4 * 8);
 }
 
+TEST(ViewCompare, FindingsAreThoseOfKarstDiff) {
+  // Two files of one name, as they may be dropped. Their bytes are read again.
+  test::SampleTrace samples[2];
+  for (std::uint64_t side = 0; side < 2; ++side) {
+    const std::uint64_t begin = 1000 + 50 * side;
+    samples[side].process(1, "app", {"main", "leaf"}).thread(1, "app").enter(1, begin);
+    for (std::uint64_t call = 1; call <= 8 + 8 * side; ++call)
+      samples[side].call(2, begin + 200 * call, begin + 200 * call + 100 + 10 * side);
+    samples[side].exit(1, begin + 4000);
+  }
+  const auto a = test::index_of(samples[0]), b = test::index_of(samples[1]);
+  view::Api api({a.get(), b.get()}, "1");
+  const view::Reply reply = api.answer("findings", {{"b.trace", "1"}});
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  simdjson::dom::parser parser;
+  const simdjson::dom::element answer = parser.parse(reply.body);
+  EXPECT_EQ(std::string_view(answer["all"]), "4.000 us in all, before 4.000 us");
+  const simdjson::dom::element first = answer["findings"].at(0);
+  EXPECT_EQ(std::string_view(first["words"]), "main calls leaf 16 times, before 8: +880 ns (exact)");
+  EXPECT_EQ(std::string_view(first["function"]), "leaf");
+  EXPECT_TRUE(bool(first["certain"]));
+  EXPECT_EQ(double(first["more"]), 880);
+  // Runs differ by more than that. Two parts of one trace do not.
+  const simdjson::dom::element second = answer["findings"].at(1);
+  EXPECT_TRUE(std::string_view(second["words"]).starts_with("leaf takes 110 ns a call"));
+  EXPECT_FALSE(bool(second["certain"]));
+  EXPECT_EQ(api.answer("findings", {{"b.trace", "2"}}).status, 400);
+  view::Work work;
+  work.stop = true;
+  EXPECT_EQ(api.answer("findings", {{"b.trace", "1"}, {"raw", "1"}}, &work).status, 499);
+}
+
 TEST(ViewCompare, FlowsInOrderAreWithoutThatToo) {
   const auto a = trace_with(8, 2, 1'000'000'000), b = trace_with(12, 6, 1'000'000'000);
   view::Api api({a.get(), b.get()}, "1");

@@ -74,6 +74,8 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},
+                            {"findings", {{"b.trace", "0"}}},
+                            {"findings", {{"b.trace", "1"}}},
                             {"cut", {}}};
   for (int i = 0; i < 12; ++i) {
     const view::Parameters range = {{"begin", time()}, {"end", time()}};

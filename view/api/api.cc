@@ -42,6 +42,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"functions", &Api::functions, true},
       {"flame", &Api::flame, true},
       {"align", &Api::align, true},
+      {"findings", &Api::findings, true},
       {"outliers", &Api::outliers, true},
       {"explain", &Api::explain, true},
       {"requests", &Api::requests, true},

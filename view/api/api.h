@@ -69,6 +69,7 @@ class Api {
   Reply functions(const Question& question);
   Reply flame(const Question& question);
   Reply align(const Question& question);
+  Reply findings(const Question& question);
   Reply outliers(const Question& question);
   Reply explain(const Question& question);
   Reply requests(const Question& question);

@@ -5,7 +5,7 @@ import type { SourceText } from "./types/backend";
 import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Cause, Explanation, Outliers } from "./types/slow";
-import type { Alignment, Flame, FunctionRow, FunctionTable, RequestList, ThreadSums } from "./types/sums";
+import type { Alignment, Findings, Flame, FunctionRow, FunctionTable, RequestList, ThreadSums } from "./types/sums";
 import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
 // `Json` is what JSON.parse gives, taken apart field by field.
@@ -536,6 +536,19 @@ export function flameFacts(answer: Json): Flame {
     };
   }
   return flame;
+}
+
+export function findingFacts(json: Json): Findings {
+  return {
+    all: text(json.all),
+    findings: objects(json.findings).map((f) => ({
+      words: text(f.words),
+      function: text(f.function),
+      certain: f.certain === true,
+      more: num(f.more),
+    })),
+    leftOut: num(json.left_out),
+  };
 }
 
 export function alignFacts(json: Json): Alignment {

@@ -5,6 +5,7 @@ import {
   callFacts,
   callValues,
   explanationFacts,
+  findingFacts,
   flameFacts,
   histogramFacts,
   noteFacts,
@@ -38,6 +39,7 @@ import type { Explanation, Outliers } from "./types/slow";
 import type {
   Alignment,
   AlignSide,
+  Findings,
   Flame,
   FlameQuery,
   FunctionTable,
@@ -219,6 +221,10 @@ export class Questions implements Backend {
     };
     if (query.b) Object.assign(parameters, scopeParameters(query.b, "b."), { "b.trace": query.b.trace ?? 0 });
     return flameFacts(await this.json("flame", parameters, signal));
+  }
+
+  async findings(b: number, raw: boolean, signal?: AbortSignal): Promise<Findings> {
+    return findingFacts(await this.json("findings", { "b.trace": b, raw: raw ? 1 : undefined }, signal));
   }
 
   async align(a: AlignSide, b: AlignSide, raw: boolean, signal?: AbortSignal): Promise<Alignment> {

@@ -8,8 +8,8 @@ import { store } from "./store";
 import { foldAllBut } from "./folding";
 import { fit, fitThird, type View } from "./view";
 
-/** Looking for slow calls goes through all of them: a page that was just opened does not wait for more than so many. */
-const MOST_CALLS = 20_000_000;
+/** What goes through all calls, as looking for slow ones does: a page that was just opened does not wait for more than so many. */
+export const MOST_CALLS = 20_000_000;
 const MANY_THREADS = 8;
 
 /** Kept calls, of which there is something to be seen; the longest first. */

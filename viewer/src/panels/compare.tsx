@@ -9,6 +9,7 @@ import { store, useStore, type State } from "../model/store";
 import { count, duration } from "../model/time";
 import { Aligned, mainThreads, type AlignedSide } from "./aligned";
 import { useAnswer } from "./answers";
+import { Findings } from "./findings";
 import { FlameGraph } from "./flame";
 import { Empty, Failed, FullName, Swatch, TimesChoice, Waiting } from "./parts";
 
@@ -48,6 +49,15 @@ function alignedSides([a, b]: [Side, Side]): [AlignedSide, AlignedSide] {
 }
 
 function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
+  return (
+    <div class="compare-side">
+      {a.trace !== b.trace && a.scope.index === undefined && <Findings />}
+      <SelfTimes a={a} b={b} id={id} />
+    </div>
+  );
+}
+
+function SelfTimes({ a, b, id }: { a: Side; b: Side; id: string }) {
   const [filter, setFilter] = useState("");
   const raw = useStore((s) => s.raw);
   const answer = useAnswer(`${id}|${raw}`, (signal) =>

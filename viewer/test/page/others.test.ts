@@ -2,7 +2,7 @@
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EVERYTHING, karst, report, Session, Tab, TRACE, until, Viewer, WORK } from "./browser";
+import { EVERYTHING, karst, report, Session, SWITCHING, Tab, TRACE, until, Viewer, WORK } from "./browser";
 
 const session = new Session();
 let tab: Tab;
@@ -70,6 +70,19 @@ describe("other pages", () => {
     }
   });
 
+  test("two traces: the first thing that Compare says is the first that karst diff says", async () => {
+    tab = await session.open([TRACE, SWITCHING], "");
+    const first = tab.page.locator("[data-testid=finding]").first();
+    const words = await first.innerText();
+    const lines = karst("diff", "--no-pager", TRACE, SWITCHING).split("\n");
+    expect(words.trim()).toBe(lines[1]);
+    expect(await tab.page.locator(".findings h3").innerText()).toContain(lines[0]);
+    await first.click();
+    await tab.page.locator("[data-testid=highlighted]").waitFor();
+    expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+
   test("a cut trace is shown as far as it goes, and said to be cut", async () => {
     const cut = join(WORK, "cut.karst");
     const bytes = readFileSync(TRACE);
@@ -98,7 +111,10 @@ describe("other pages", () => {
     const more =
       "<script>window.hacked = 1</script><script type=module>window.hacked = 2</script>" +
       "<svg onload='window.hacked = 3'></svg><a href='javascript:window.hacked = 4' id=hack>x</a>";
-    writeFileSync(file, readFileSync(file, "utf8").replace('<div id="app">', () => `${more}<div id="app">`));
+    writeFileSync(
+      file,
+      readFileSync(file, "utf8").replace('<div id="app">', () => `${more}<div id="app">`),
+    );
     tab = await Tab.open(session.browser, `file://${file}${EVERYTHING}`, { offline: true });
     await tab.settle();
     await tab.page.$eval("#hack", (e) => (e as HTMLElement).click());

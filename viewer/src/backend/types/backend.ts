@@ -7,7 +7,17 @@ import type { CallFlows } from "./flows";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
-import type { RequestList, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
+import type {
+  RequestList,
+  ThreadSums,
+  FunctionTable,
+  Flame,
+  TimeOf,
+  FlameQuery,
+  Alignment,
+  AlignSide,
+  Findings,
+} from "./sums";
 import type { Row, TileRequest } from "./tiles";
 import type { TraceInfo } from "./trace";
 
@@ -100,6 +110,8 @@ export interface Backend {
   memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
+  /** What changed from this trace to trace `b`, as karst diff says it. */
+  findings(b: number, raw: boolean, signal?: AbortSignal): Promise<Findings>;
   /** `a` is of this trace. */
   align(a: AlignSide, b: AlignSide, raw: boolean, signal?: AbortSignal): Promise<Alignment>;
   search(pattern: string): Promise<{ functions: number[]; calls: number }>;
