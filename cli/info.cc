@@ -16,6 +16,7 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "base/plain_name.h"
 #include "cli/command.h"
 #include "cli/kept.h"
 #include "cli/patched.h"
@@ -65,10 +66,38 @@ struct Facts {
   std::vector<reader::Problem> problems;  // those of the file, then what the events showed
 };
 
+using CallsByName = std::map<std::string, std::uint64_t>;
+
+/// Adds calls that have no end though their caller has one.
+void add_unended(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls,
+                 CallsByName& of) {
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const auto ended = [&](std::size_t at) { return (calls.marks[at] & reader::kCallOpenEnd) == 0; };
+    const std::uint32_t parent = calls.parent[row];
+    if (ended(row) || parent == reader::kNoParent || !ended(parent) || reader::call_is_cut(calls.marks[row])) continue;
+    if ((calls.marks[row] & reader::kCallSwitched) == 0) ++of[trace.function(process, calls.function[row]).name];
+  }
+}
+
+/// "; of parse (12), next (3) and 2 more functions", those with most calls first.
+std::string names_text(const CallsByName& of) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::pair<std::uint64_t, std::string_view>> sorted;
+  for (const auto& [name, count] : of) sorted.emplace_back(count, name);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
+    text +=
+        fmt::format("{}{} ({})", i == 0 ? "; of " : ", ", plain_name(sorted[i].second), count_text(sorted[i].first));
+  if (sorted.size() > kMost) text += " and " + plural(sorted.size() - kMost, "more function");
+  return text;
+}
+
 Facts gather(const reader::Trace& trace) {
   Facts facts;
   facts.problems = trace.problems();
   std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0, strange = 0, beyond = 0;
+  CallsByName unended;
   Progress progress("counting calls", trace.event_count());
   for (const reader::Process& process : trace.processes()) {
     facts.overwritten += process.overwritten_events;
@@ -102,6 +131,7 @@ Facts gather(const reader::Trace& trace) {
       out_of_order += calls.out_of_order;
       unmatched += calls.unmatched_exits;
       missing += calls.missing_exits;
+      if (calls.missing_exits != 0) add_unended(trace, process, calls, unended);
       unknown += calls.unknown_ids;
       gaps += calls.missing_blocks;
       strange += calls.strange_jumps;
@@ -113,7 +143,7 @@ Facts gather(const reader::Trace& trace) {
   const std::uint64_t last = analysis::last_ticks(trace);
   facts.span_ns = last > first ? trace.clock().to_ns(last - first) : 0;
 
-  auto add = [&](std::uint64_t count, const char* message) {
+  auto add = [&](std::uint64_t count, const std::string& message) {
     if (count != 0) facts.problems.push_back({message, count});
   };
   add(out_of_order, "events earlier than the one before them: their times cannot be trusted");
@@ -123,11 +153,12 @@ Facts gather(const reader::Trace& trace) {
   });
   // No compiler of ours has seen such code: what it does was read from its instructions, maybe wrongly.
   add(missing,
-      is_patched ? "calls whose caller returned while they had not (a way out that was not seen, or a lost event; in "
-                   "code that was not built for tracing a fault of Karst's: karst tree shows such calls as open; leave "
-                   "their functions out by --not-function, and tell us): marked open"
-                 : "calls whose caller returned while they had not (a way out that was not seen, or a lost event): "
-                   "marked open");
+      (is_patched ? "calls whose caller returned while they had not (a way out that was not seen, or a lost event; in "
+                    "code that was not built for tracing a fault of Karst's: leave their functions out by "
+                    "--not-function, and tell us): marked open"
+                  : "calls whose caller returned while they had not (a way out that was not seen, or a lost event): "
+                    "marked open") +
+          names_text(unended));
   add(unknown, "events of functions that the trace has no record of: shown as function#ID");
   add(strange, "longjmps to a place whose call is not open (to another stack?): what they ended is not known");
   add(beyond, "events or calls beyond what can be shown of one thread: left out");

@@ -22,6 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "cli/uncertain.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -49,6 +50,7 @@ constexpr const char* kFooter = R"(Columns:
   tracing   what recording its calls took; --overhead sorts by it
 Times are without what tracing itself took; --raw leaves it in.
   ~1.2 ms   more than half of what was recorded was tracing's own
+  18-40 ns  what tracing took of such calls is not known better
 csv and json: total_cost_ns and self_cost_ns are what was taken out.
 Where the trace has thread states (karst run --sched), total is told apart, and
 self as self-cpu, self-runnable, self-blocked:
@@ -169,10 +171,30 @@ Table make_table(const Options& options, bool has_states, bool wide) {
   return Table(std::move(columns), options.by.empty() ? Shorten::kName : Shorten::kEnd);
 }
 
+/// How far a call's time may be off: as a share of it what was taken out of all of them may be, and at least by half of
+/// what its own two events may have cost more or less, the half that lies within it.
+class CallUncertainty {
+ public:
+  explicit CallUncertainty(const Input& input) {
+    const CostRange cost = call_cost_of(input);
+    if (input.raw || cost.most == 0) return;
+    share_of_cost_ = cost.off_by / cost.most;
+    own_ns_ = cost.off_by / 2;
+  }
+  std::string text(const analysis::FunctionReport& f, std::uint64_t ns) const {
+    const double share = share_of_cost_ * static_cast<double>(f.total_cost_ns) /
+                         static_cast<double>(std::max<std::uint64_t>(f.total_ns, 1));
+    return uncertain_duration_text(ns, std::max(static_cast<double>(ns) * share, own_ns_));
+  }
+
+ private:
+  double share_of_cost_ = 0, own_ns_ = 0;
+};
+
 void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Report& report, const Options& options,
-             bool wide) {
-  const auto of_complete = [complete = f.open_calls < f.calls](std::uint64_t ns) {
-    return complete ? duration_text(ns) : std::string("-");
+             const CallUncertainty& uncertainty, bool wide) {
+  const auto of_complete = [&](std::uint64_t ns) {
+    return f.open_calls < f.calls ? uncertainty.text(f, ns) : std::string("-");
   };
   const auto marked = [](std::uint64_t ns, std::uint64_t cost_ns) {
     return (cost_ns > ns ? "~" : "") + duration_text(ns);
@@ -225,8 +247,10 @@ Rest cut_to(analysis::Report& report, std::size_t limit) {
   return rest;
 }
 
-Status print_text(const analysis::Report& report, const Rest& rest, const reader::Trace& trace, const Options& options,
+Status print_text(const analysis::Report& report, const Rest& rest, const Input& input, const Options& options,
                   Screen& screen) {
+  const reader::Trace& trace = input.trace;
+  const CallUncertainty uncertainty(input);
   const bool wide = screen.width() == 0;
   Table table = make_table(options, report.has_states, wide);
   // What a screen shows; self first, as that is where the time went.
@@ -245,7 +269,7 @@ Status print_text(const analysis::Report& report, const Rest& rest, const reader
   if (report.fibers != 0) head += " and " + plural(report.fibers, "fiber");
   head += " in " + duration_text(report.span_ns);
   screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");
-  for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, options, wide);
+  for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, options, uncertainty, wide);
   table.print(screen);
   if (report.of_groups && rest.values != 0)
     screen.output().append(shorten(fmt::format("... and {}: {}, {} of self time", plural(rest.values, "more value"),
@@ -463,7 +487,7 @@ int report_command(const Options& options) {
     Screen screen(options.text);
     say_partial(screen, **input);
     if (options.overhead) print_threads(overheads, screen);
-    if (const Status printed = print_text(report, rest, trace, options, screen); !printed)
+    if (const Status printed = print_text(report, rest, **input, options, screen); !printed)
       return usage_error("--columns: " + printed.error().message, "report");
     say_cost(screen, **input);
     if (const std::size_t samples = trace.samples().samples.size(); samples != 0)

@@ -42,7 +42,7 @@ set(engine_sources
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
-  reader/state_walk reader/states reader/switches reader/thread_states reader/trace
+  reader/state_walk reader/states reader/switches reader/thread_states reader/trace reader/tracing_times
   symbols/function_filter
   view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
   view/api/explain view/api/facts view/api/findings view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads

@@ -162,17 +162,17 @@ TEST(TracingCost, WhoWaitedForMemoryOfTracingRan) {
   for (const bool is_noted : {true, false}) {
     SampleTrace sample;
     sample.process(1, "app", {"main"}).thread(1, "app");
-    if (is_noted) sample.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kMemory, 500'000), 600'000);
-    sample.enter(1, 601'000).exit(1, 900'000);
-    SampleStates states(1'000, 2'000'000);
-    states.task(1, 1, "app").go(2'000, 0, 0, 'R', 1).go(200'000, 0, 1, 'D', 0);
-    states.wake(500'000, 1, 1, 0).go(510'000, 0, 0, 'R', 1).go(700'000, 0, 1, 'S', 0);
+    if (is_noted) sample.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kMemory, 50'000), 60'000);
+    sample.enter(1, 61'000).exit(1, 90'000);
+    SampleStates states(1'000, 200'000);
+    states.task(1, 1, "app").go(1'500, 0, 0, 'R', 1).go(20'000, 0, 1, 'D', 0);
+    states.wake(50'000, 1, 1, 0).go(51'000, 0, 0, 'R', 1).go(70'000, 0, 1, 'S', 0);
     sample.states(states.log());
     const reader::Trace trace = sample.open();
-    const reader::StateTimes times = trace.states().of(1, 1)->between(100'000, 700'000);
-    EXPECT_EQ(times.blocked, is_noted ? 0U : 300'000U);
-    EXPECT_EQ(times.running, is_noted ? 600'000U : 290'000U);
-    EXPECT_EQ(trace.states().of(1, 1)->between(700'000, 800'000).blocked, 100'000U);
+    const reader::StateTimes times = trace.states().of(1, 1)->between(10'000, 70'000);
+    EXPECT_EQ(times.blocked, is_noted ? 0U : 30'000U);
+    EXPECT_EQ(times.running, is_noted ? 60'000U : 29'000U);
+    EXPECT_EQ(trace.states().of(1, 1)->between(70'000, 80'000).blocked, 10'000U);
   }
 }
 

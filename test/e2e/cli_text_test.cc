@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cli/text.h"
+#include "cli/uncertain.h"
 
 namespace karst::cli {
 namespace {
@@ -21,6 +22,20 @@ TEST(Text, DurationsHaveFourDigitsAndTheirUnit) {
   EXPECT_EQ(duration_text(86'400'000'000'000), "86400.0 s");
   EXPECT_EQ(duration_text(1'234'500), "1.235 ms");
   EXPECT_EQ(duration_text(std::numeric_limits<std::uint64_t>::max()), "18446744073.7 s");
+}
+
+TEST(Text, WhatIsNotKnownWellIsARange) {
+  EXPECT_EQ(uncertain_duration_text(29, 11), "10-40 ns");
+  EXPECT_EQ(uncertain_duration_text(9, 26), "0-40 ns");
+  EXPECT_EQ(uncertain_duration_text(0, 26), "0-30 ns");
+  EXPECT_EQ(uncertain_duration_text(109, 30), "70-200 ns");
+  EXPECT_EQ(uncertain_duration_text(990, 200), "0.7-2 us");
+  EXPECT_EQ(uncertain_duration_text(1'500, 600), "0.9-3 us");
+  EXPECT_EQ(uncertain_duration_text(200, 30), "200 ns");  // to 15%
+  EXPECT_EQ(uncertain_duration_text(200, 31), "100-300 ns");
+  EXPECT_EQ(uncertain_duration_text(3, 0), "3 ns");
+  EXPECT_EQ(uncertain_duration_text(3'000, 3'000), "~3.000 us");
+  EXPECT_EQ(uncertain_duration_text(2'000'000, 500), "2.000 ms");
 }
 
 TEST(Text, DurationsAreReadWithAUnitOnly) {

@@ -70,11 +70,12 @@ class Limits(TortureTest):
         return (*self.seen(run), run)
 
     def test_stacks_switched_by_own_assembly_are_not_seen(self):
-        tree, problems, _ = self.ran("switches.cc", "assembly")
+        tree, problems, run = self.ran("switches.cc", "assembly")
         self.assertEqual(tree, ["main", "  resumes()", "    yields()  [open]", "      work()", "  resumes()", "    work()",
                                 "    yields()  [open]", "      work()", "  after()"])
         self.assertEqual(problems, {"returns that fit no call: they are left out": 1,
                                     "calls whose caller returned while they had not": 2})
+        self.assertIn("marked open; of yields (2)", "\n".join(message for message, _ in run.trace.problems))
 
     def test_longjmp_to_a_stack_above_is_taken_for_a_way_out(self):
         tree, problems, _ = self.ran("switches.cc", "longjmp")
