@@ -171,15 +171,15 @@ Table make_table(const Options& options, bool has_states, bool wide) {
   return Table(std::move(columns), options.by.empty() ? Shorten::kName : Shorten::kEnd);
 }
 
-/// How far a call's time may be off: as a share of it what was taken out of all of them may be, and at least by half of
-/// what its own two events may have cost more or less, the half that lies within it.
+/// How far a call's time may be off: by as large a share of it as what was taken out of all of them may be of theirs, and
+/// by what its own two events may have cost more or less at least: that may be nothing.
 class CallUncertainty {
  public:
   explicit CallUncertainty(const Input& input) {
     const CostRange cost = call_cost_of(input);
     if (input.raw || cost.most == 0) return;
     share_of_cost_ = cost.off_by / cost.most;
-    own_ns_ = cost.off_by / 2;
+    own_ns_ = std::max(cost.off_by, cost.most);
   }
   std::string text(const analysis::FunctionReport& f, std::uint64_t ns) const {
     const double share = share_of_cost_ * static_cast<double>(f.total_cost_ns) /

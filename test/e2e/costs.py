@@ -26,6 +26,36 @@ int main(int argc, char** argv) {
 }
 """
 
+# Prints how long a call of each takes, in ns: the best of several rounds.
+SHORT = """
+#include <stdio.h>
+#include <time.h>
+#define SPIN(n) __attribute__((noinline)) void spin_##n(void) { \
+  unsigned x = n; \
+  for (unsigned i = 0; i < n; ++i) __asm__ volatile("imul $5, %0, %0" : "+r"(x)); \
+}
+SPIN(5) SPIN(20) SPIN(60)
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+#define TIME(f) { \
+  double best = 1e18; \
+  for (int round = 0; round < 10; ++round) { \
+    const double begin = now(); \
+    for (int i = 0; i < 50000; ++i) f(); \
+    const double took = (now() - begin) / 50000; \
+    if (took < best) best = took; \
+  } \
+  printf(#f " %f\\n", best); \
+}
+int main(void) {
+  TIME(spin_5) TIME(spin_20) TIME(spin_60)
+  return 0;
+}
+"""
+
 # A function that is split into small ones is not slower for their being traced.
 PARTS = """
 __attribute__((noinline)) unsigned part(unsigned x) { __asm__ volatile("" : "+r"(x)); return x + 1; }
@@ -61,11 +91,11 @@ int main(void) {{
 
 
 class Costs(TortureTest):
-    def program(self, name="costs", text=SOURCE):
+    def program(self, name="costs", text=SOURCE, compiler="karst-gcc"):
         source = support.WORK / f"{name}.c"
         if not source.exists() or source.read_text() != text:  # others run what is built of it
             source.write_text(text)
-        return build(name, source, "-O1", "-pthread", "-fno-optimize-sibling-calls", compiler="karst-gcc", output=name)
+        return build(name, source, "-O1", "-pthread", "-fno-optimize-sibling-calls", compiler=compiler, output=name)
 
     def karst(self, *arguments, status=0):
         done = subprocess.run([KARST, *map(str, arguments)], capture_output=True, text=True, cwd=self.directory,
@@ -125,6 +155,21 @@ class Costs(TortureTest):
         self.assertGreaterEqual(sum(calls) + 2 * len(calls), table["outer"]["total_ns"])
         self.assertAlmostEqual(sum(recorded), raw["outer"]["total_ns"], delta=2 * len(calls))
         return cost
+
+    def test_times_of_short_calls_are_ranges_that_hold_them(self):
+        plain = self.program("costs_short_plain", SHORT, "gcc")
+        truth = dict(line.split() for line in subprocess.run([plain], check=True, capture_output=True, text=True,
+                                                             timeout=support.TIMEOUT).stdout.splitlines())
+        run = self.run_traced(self.program("costs_short", SHORT))
+        text = self.karst("report", run.trace.path, "-f", "^spin", "--columns", "p50").stdout
+        told = {name: (float(low), float(high or low)) for low, high, name in
+                re.findall(r"(?m)^ *([\d.]+)(?:-([\d.]+))? ns +(spin_\d+)", text)}
+        self.assertEqual(set(told), set(truth), text)
+        for name, (low, high) in told.items():
+            took = float(truth[name])
+            self.assertLessEqual(low, took * 1.3, f"{name} took {took} ns\n{text}")  # the machine may change its pace
+            self.assertGreaterEqual(high, took / 1.3, f"{name} took {took} ns\n{text}")
+        self.assertLess(told["spin_5"][0], told["spin_5"][1], text)
 
     def test_what_is_taken_out_is_what_raw_has_more(self):
         for options in ((), ("--clock", "thread")):
