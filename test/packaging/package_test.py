@@ -10,6 +10,9 @@ from pathlib import Path
 from installed import ALL_CALLS, BUILD, ROOT, WORK, Installed, command
 
 
+GLIBC = r"/(ld-linux[^/]*|lib(c|m)\.so\.[0-9]+)$"
+
+
 class PackageTest(Installed):
     @classmethod
     def setUpClass(cls):
@@ -33,6 +36,18 @@ class PackageTest(Installed):
         trees = list((self.directory / "anywhere").iterdir())
         self.assertEqual([t.name for t in trees], [archives[0].name.removesuffix(".tar.gz")])
         self.trace_the_example(trees[0])
+
+    def test_archive_has_what_its_programs_load(self):
+        archive, = (self.base / "out").glob("karst-*-linux-x86_64.tar.gz")
+        command("tar", "-xzf", archive, "-C", self.directory, "--strip-components=1")
+        for program in ("bin/karst", "lib/karst/karst-tail-calls"):
+            loaded = re.findall(r"(/\S+) \(0x", command("ldd", self.directory / program))
+            needed = self.directory / "lib/karst/needed"
+            others = [path for path in loaded if os.path.realpath(os.path.dirname(path)) != str(needed.resolve())]
+            self.assertEqual([path for path in others if not re.search(GLIBC, path)], [])
+            self.assertNotEqual(len(others), len(loaded))
+        terms = {path.parent.name for path in (needed / "copyright").glob("*/copyright")}
+        self.assertLessEqual({"libdw1", "libtracefs1", "libstdc++6"}, terms)
 
     def deb(self):
         debs = list((self.base / "out").glob("karst_*_amd64.deb"))
@@ -70,11 +85,12 @@ class PackageTest(Installed):
         # The dynamic linker's cache learns of libkarst.
         self.assertIn("ldconfig", (root / "DEBIAN/postinst").read_text())
 
-    def bring(self, root, program, to=None):
-        """Puts a program and the libraries that it loads into the root, where they are here."""
+    def bring(self, root, program, to=None, which=""):
+        """Puts a program and the libraries that it loads into the root, where they are here; of those that match."""
         files = {str(program): to or str(program)}
         for path in re.findall(r"(/\S+) \(0x", command("ldd", program)):
-            files[path] = path
+            if re.search(which, path):
+                files[path] = path
         for here, there in files.items():
             target = root / there.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +115,8 @@ class PackageTest(Installed):
                 unpacked_in(root)
                 for program in ("/bin/sh", "/usr/bin/sort"):
                     self.bring(root, os.path.realpath(program), program)
-                self.bring(root, root / "usr/bin/karst", "/usr/bin/karst")
+                # The archive has all but glibc.
+                self.bring(root, root / "usr/bin/karst", "/usr/bin/karst", GLIBC if kind == "tar.gz" else "")
                 self.bring(root, server, "/tmp/server")
                 (root / "dev/null").touch()
 
