@@ -44,7 +44,7 @@ void run_instead(ThreadStates& t, std::size_t i) {
   t.by[i] = kNoTask;
 }
 
-// What begins while tracing keeps the thread ends then, too. `error`: of the clocks, in ticks.
+// What begins while tracing keeps the thread, which ran until then, ends then, too. `error`: of the clocks, in ticks.
 void run_while_traced(ThreadStates& t, const std::vector<TracingTime>& times, std::uint64_t error) {
   std::size_t i = 0;
   for (const TracingTime& time : times) {
@@ -53,6 +53,7 @@ void run_while_traced(ThreadStates& t, const std::vector<TracingTime>& times, st
                  static_cast<std::size_t>(std::lower_bound(t.begin.begin(), t.begin.end(), begin) - t.begin.begin()));
     for (; i < t.size() && t.begin[i] < end && t.end_of(i) <= end; ++i) {
       const ThreadState state = t.state[i];
+      if (i != 0 && t.state[i - 1] != ThreadState::kRunning) continue;
       if (state == ThreadState::kBlocked || state == ThreadState::kWoken || state == ThreadState::kPreempted)
         run_instead(t, i);
     }

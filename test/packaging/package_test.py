@@ -85,6 +85,13 @@ class PackageTest(Installed):
         # The dynamic linker's cache learns of libkarst.
         self.assertIn("ldconfig", (root / "DEBIAN/postinst").read_text())
 
+    def test_debian_package_has_no_error_of_lintian(self):
+        if shutil.which("lintian") is None:
+            self.skipTest("lintian is not installed")
+        done = subprocess.run(["lintian", "--fail-on", "none", self.deb()], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("E:")], [])
+
     def bring(self, root, program, to=None, which=""):
         """Puts a program and the libraries that it loads into the root, where they are here; of those that match."""
         files = {str(program): to or str(program)}

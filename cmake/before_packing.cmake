@@ -1,9 +1,27 @@
-# Run by CPack before it packs: puts what karst loads, but for glibc, beside it in the .tar.gz, which may be unpacked on a
-# machine that has none of it. The .deb names Debian's packages instead.
-if(NOT CPACK_GENERATOR STREQUAL "TGZ")
+# Run by CPack before it packs. What karst loads, but for glibc, is put beside it in the .tar.gz, which may be unpacked on
+# a machine that has none of it. The .deb names Debian's packages instead, and gets what Debian asks of each.
+set(tree "${CPACK_TEMPORARY_INSTALL_DIRECTORY}")
+if(CPACK_GENERATOR STREQUAL "DEB")
+  string(APPEND tree "/usr")
+endif()
+foreach(program karst-as karst-tail-calls)  # CPack strips targets alone
+  execute_process(COMMAND strip "${tree}/lib/karst/${program}" COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+
+if(CPACK_GENERATOR STREQUAL "DEB")
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+  set(changes "${tree}/share/doc/karst/changelog")
+  file(WRITE "${changes}" "karst (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
+    "  * What changed is in CHANGELOG.md.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+  execute_process(COMMAND gzip -9nf "${changes}" COMMAND_ERROR_IS_FATAL ANY)
+  # The wrappers run where compilers do, whose libraries need not be Karst's.
+  file(WRITE "${tree}/share/lintian/overrides/karst"
+    "karst: statically-linked-binary [usr/bin/karst-gcc]\n"
+    "karst: statically-linked-binary [usr/lib/karst/karst-as]\n"
+    "karst: embedded-library zlib [usr/bin/karst-gcc]\n")
   return()
 endif()
-set(tree "${CPACK_TEMPORARY_INSTALL_DIRECTORY}")
+
 find_program(patchelf patchelf REQUIRED)
 set(programs "${tree}/bin/karst" "${tree}/lib/karst/karst-tail-calls")
 file(GET_RUNTIME_DEPENDENCIES
