@@ -138,6 +138,10 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   }
   if (choice.carried_lists != "0" && choice.carried_lists != "1")
     return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
+  // What is looked for as it stands and is in no name would leave nothing out without a word.
+  for (const std::string& pattern : choice.not_functions)
+    if (const symbols::FunctionFilter filter({pattern}); !filter.complaint().empty())
+      fail({"--not-function leaves out names that have '" + pattern + "' in them as it stands" + filter.complaint()});
   auto made = collect::FunctionChoice::make(symbols::FunctionFilter(choice.functions, choice.not_functions),
                                             std::move(lists), choice.carried_lists == "1");
   if (!made) return made;

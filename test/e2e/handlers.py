@@ -112,7 +112,7 @@ class Handlers(TortureTest):
         run.stdin.flush()
         while self.rounds_of(self.karst("level", pid).stdout, "shown") != (3, 2):
             time.sleep(0.01)
-        for arguments, status in (((pid, "-3"), 2), ((pid, "many"), 2), ((pid, "1", "--function", "("), 2),
+        for arguments, status in (((pid, "-3"), 2), ((pid, "many"), 2), ((pid, "1", "--function", "("), 1),
                                   ((pid, "1", "--function", "nothing"), 1), ((os.getpid(),), 1)):
             self.assertRegex(self.karst("level", *arguments, status=status).stderr, "^karst: ", arguments)
         self.assertEqual(self.rounds_of(self.karst("level", pid).stdout, "nested"), (0, 12))

@@ -337,9 +337,15 @@ class Options(RunTest):
         self.assertFalse(marker.exists())
         return done.stderr
 
-    def test_bad_patterns_sizes_and_options_are_refused_before_the_run(self):
-        self.assertIn("(", self.usage("--functions", "("))
-        self.usage("--not-functions", "[z-a]")
+    def test_a_pattern_that_is_no_expression_is_a_text(self):
+        done = self.karst_run("--not-functions", "[z-a]", guest(), "touch", "m")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("karst: --not-function leaves out names that have '[z-a]' in them as it stands ('[z-a]' is no "
+                      "regular expression", done.stderr)
+        done = self.karst_run("--functions", "(nothing", guest(), "touch", "m")
+        self.assertIn("leave none: no name matches '(nothing' ('(nothing' is no regular expression", done.stderr)
+
+    def test_bad_sizes_and_options_are_refused_before_the_run(self):
         for size in ("", "x", "0", "1K", "65G", "-1M", "64Q", "1MM", "17179869185G", "18446744073709551616"):
             self.assertIn("size", self.usage("--memory", size).lower())
         self.assertIn("--bogus", self.usage("--bogus"))
