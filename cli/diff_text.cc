@@ -4,6 +4,7 @@
 
 #include "analysis/diff_words.h"
 #include "base/output.h"
+#include "cli/table.h"
 #include "cli/text.h"
 
 namespace karst::cli {
