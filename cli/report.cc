@@ -171,8 +171,8 @@ Table make_table(const Options& options, bool has_states, bool wide) {
   return Table(std::move(columns), options.by.empty() ? Shorten::kName : Shorten::kEnd);
 }
 
-/// How far a call's time may be off: by as large a share of it as what was taken out of all of them may be of theirs, and
-/// by what its own two events may have cost more or less at least: that may be nothing.
+/// How far a call's time may be off: by as large a share of it as what was taken out of all of them may be of theirs,
+/// and by what its own two events may have cost more or less at least: that may be nothing.
 class CallUncertainty {
  public:
   explicit CallUncertainty(const Input& input) {
