@@ -16,7 +16,7 @@ using format::Mark;
 /// The note's time is when that was over. A handler may have come in between and have put words of its own before it.
 void add_one(const BlockView& block, std::vector<TracingTime>& times) {
   constexpr std::size_t kNear = 16;
-  constexpr std::uint32_t kMostWords = 3;
+  constexpr std::uint32_t kMostWords = format::note_words(sizeof(std::uint64_t));
   const auto word = [&](std::size_t i) {
     return i < block.events.size() ? __atomic_load_n(&block.events[i], __ATOMIC_RELAXED) : Event{0};
   };
