@@ -162,6 +162,7 @@ TEST(TracingCost, WhoWaitedForMemoryOfTracingRan) {
   for (const bool is_noted : {true, false}) {
     SampleTrace sample;
     sample.process(1, "app", {"main"}).thread(1, "app");
+    sample.values(format::NoteKind::kOverhead, 0, std::string(12, '\1'), 59'000);  // too long to be one
     if (is_noted) sample.values(format::NoteKind::kOverhead, 0, overhead(format::Overhead::kMemory, 50'000), 60'000);
     sample.enter(1, 61'000).exit(1, 90'000);
     SampleStates states(1'000, 200'000);
