@@ -231,7 +231,8 @@ int exit_status(std::int32_t wait_status) {
 
 int status_without_trace(const collect::LaunchOptions& launch, const collect::LaunchResult& run) {
   const int status = exit_status(run.wait_status);
-  return status == 0 && (run.impossible || !launch.plain.programs) ? kExitFailed : status;
+  const bool may_have_none = launch.plain.programs && !launch.program.has_sleds;
+  return status == 0 && (run.impossible || !may_have_none) ? kExitFailed : status;
 }
 
 int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
@@ -285,7 +286,8 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   launch.runtime = *runtime;
   launch.wait = !options.no_wait;
   // Who built the program for Karst means that one, and not the shells and tools that it starts.
-  launch.plain.programs = !options.no_patch && !program->has_sleds;
+  launch.plain.programs = !options.no_patch && (!program->has_sleds || program->has_plain_part);
+  launch.plain.beside_sleds_alone = program->has_sleds;
   for (const std::string& text : options.libraries) {
     auto library = collect::LibraryChoice::parse(text);
     if (!library) return usage_error("--library " + library.error().message, subcommand);

@@ -520,7 +520,7 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
         .add_option(
             "-b,--budget", options->budget,
             "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
-            "out while it would be more, which the trace says. off: none (the default is 5% for a program that was "
+            "out while it would be more, which the trace says. off: none (the default is 5% for functions that were "
             "not built for tracing, else off)")
         .type_name("SHARE");
     command

@@ -82,6 +82,7 @@ enum class HelloKind : std::uint32_t {
 enum PatchesAsked : std::uint32_t {
   kPatchesOfProgram = 1,    ///< the module is the program
   kPatchesOfFunctions = 2,  ///< its functions are to be patched, too; else its probes alone
+  kPatchesBesideSleds = 4,  ///< it has sleds, or functions that are instrumented
 };
 
 /// What a process knows of a program that it starts (runtime/hooks/exec.h).

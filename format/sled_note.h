@@ -15,6 +15,11 @@
 //                 module is to be linked with module.S assembled with -DKARST_FINSTRUMENT; if the code is clang's,
 //                 with -DKARST_NO_CLEANUPS as well: clang's exits are not recorded when an exception passes by.
 //
+// Functions of objects that have sleds in others can be without by the will of their source or of a compiler's option
+// (no_instrument_function, --karst-threshold), as can thunks. A section that is not loaded, KARST_UNTRACED_SECTION, has
+// their ELF addresses, 8 bytes each, so that `karst run` patches those alone that come from other compilers. Where
+// xray_instr_map remains, nothing tells.
+//
 // A module that is loaded later than the runtime registers itself: module.S has a constructor, before all others of the
 // module, that calls karst_register_module, and a destructor, behind all others, that calls karst_unregister_module.
 // Both are weak: without libkarst nothing happens. In another namespace (dlmopen) the symbols cannot be seen; there the
@@ -25,6 +30,7 @@
 #ifndef KARST_FORMAT_SLED_NOTE_H
 #define KARST_FORMAT_SLED_NOTE_H
 
+#define KARST_UNTRACED_SECTION "karst_untraced"
 #define KARST_NOTE_NAME "Karst"
 #define KARST_NOTE_TYPE 1
 #define KARST_NOTE_TYPE_RUNTIME 2

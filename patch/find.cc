@@ -44,34 +44,6 @@ std::vector<ProbeEntry> wanted_probes(const ElfImage& image, const std::vector<P
   return wanted;
 }
 
-/// The sleds that compilers put into the file (format/sled_note.h): gcc's have 5 bytes, clang's 11.
-std::vector<Range> sleds_of(const ElfImage& image) {
-  constexpr std::uint64_t kGccs = 5;
-  constexpr std::uint64_t kClangs = 11;
-  std::vector<Range> sleds;
-  const auto add = [&](const char* name, std::uint64_t size) {
-    const auto table = image.contents(name);
-    std::vector<std::uint16_t> units(table.size() / sizeof(std::uint16_t));
-    if (!units.empty()) std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
-    format::walk_sleds(units.data(), units.size(), image.section_address(name), 0,
-                       [&](const format::SledRecord& r, std::uint64_t /*number*/) {
-                         sleds.push_back({r.address, r.address + size});
-                         return true;
-                       });
-  };
-  add("karst_sleds", kGccs);
-  add("karst_clang_sleds", kClangs);
-  const auto map = image.contents("xray_instr_map");
-  std::uint64_t at = image.section_address("xray_instr_map");
-  format::XRayRecord record;
-  for (std::size_t i = 0; i + sizeof record <= map.size(); i += sizeof record, at += sizeof record) {
-    std::memcpy(&record, map.data() + i, sizeof record);
-    const std::uint64_t sled = at + static_cast<std::uint64_t>(record.address);
-    sleds.push_back({sled, sled + kClangs});
-  }
-  return sleds;
-}
-
 /// Functions of these names that the module exports; where there are two at one address, one stands for both. None of a
 /// program with a sanitizer: what stands before its functions would be in the stacks that it reports.
 std::vector<std::pair<std::uint64_t, std::string>> exported(const ElfImage& image,
@@ -118,7 +90,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   if (options.named && options.named->empty() && probes.empty() && detours.empty()) return {};
   for (const auto& detour : detours) options.detours.push_back(detour.first);
   for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);
-  if (!probes.empty() || !detours.empty()) options.taken = sleds_of(*image);
+  options.sleds = sleds_of(*image);
   const auto decoded = Code::decode(*image, *frames);
   if (!decoded) return decoded.error().message;
   const Code& code = *decoded;

@@ -36,7 +36,7 @@ class Finder {
 
   Places find() {
     Places found;
-    for (const Range& range : options_.taken) room_.take(range.begin, range.end);
+    for (const Range& range : options_.sleds.code) room_.take(range.begin, range.end);
     for (const std::uint64_t address : options_.detours) {
       has_detour_.insert(address);
       found.detours.push_back(look_at_detour(address));
@@ -90,11 +90,28 @@ class Finder {
     return joined_.begins_called(f.owner) && !joined_.is_linkage(f.owner) && !code_.is_start(frame(f.owner).code.begin);
   }
 
+  LeftOut built_for_tracing(const Joined::Function& joined) const {
+    const auto is_in = [this](std::size_t f, const auto& places, auto address_of) {
+      const auto first = std::lower_bound(places.begin(), places.end(), frame(f).code.begin,
+                                          [&](const auto& p, std::uint64_t at) { return address_of(p) < at; });
+      return first != places.end() && address_of(*first) < frame(f).code.end;
+    };
+    for (const std::size_t f : joined.all()) {
+      if (is_in(f, options_.sleds.code, [](const Range& r) { return r.begin; })) return LeftOut::kHasSleds;
+      if (is_in(f, options_.sleds.untraced, [](std::uint64_t at) { return at; })) return LeftOut::kUntraced;
+    }
+    return LeftOut::kNot;
+  }
+
   Function place(const Joined::Function& joined, const Joined::Looked& looked) {
     Function function;
     function.code = frame(joined.owner).code;
     if (has_detour_.contains(function.code.begin)) {
       function.left_out = LeftOut::kNoRoomAtEntry;
+      return function;
+    }
+    if (const LeftOut why = built_for_tracing(joined); why != LeftOut::kNot) {
+      function.left_out = why;
       return function;
     }
     if (!is_wanted(function.code.begin)) {
@@ -397,6 +414,8 @@ std::string_view describe(LeftOut why) {
       "no room for a jump at a probe",
       "no NOP stands where the file has a probe",
       "flags are its arguments or its result",
+      "it was built for tracing",
+      "its source keeps it out of tracing",
   };
   return kTexts[static_cast<std::size_t>(why)];
 }

@@ -17,6 +17,7 @@
 #include "format/patch_table.h"
 #include "patch/code.h"
 #include "patch/frames.h"
+#include "patch/sleds.h"
 
 namespace karst::patch {
 
@@ -36,9 +37,13 @@ enum class LeftOut : std::uint8_t {
   kNotNamed,         ///< others were named
   kNoRoomAtProbe,    ///< a probe's NOP has no instructions around it that a jump can stand in place of
   kNoProbe,          ///< no NOP stands where the file says that a probe is
-  kFlags             ///< it is given arithmetic flags, gives some back, or jumps to what is given some
+  kFlags,            ///< it is given arithmetic flags, gives some back, or jumps to what is given some
+  kHasSleds,         ///< it was built for tracing
+  kUntraced          ///< it was built beside such ones, and its source keeps it out
 };
-inline constexpr std::size_t kLeftOutCount = 16;
+inline constexpr std::size_t kLeftOutCount = 18;
+/// Of a module that was built for tracing in part: not of the part that was not.
+constexpr bool is_of_built(LeftOut why) { return why == LeftOut::kHasSleds || why == LeftOut::kUntraced; }
 /// For people: a phrase behind "N functions: ".
 std::string_view describe(LeftOut why);
 
@@ -123,8 +128,8 @@ struct PlaceOptions {
   std::vector<std::uint64_t> probes{};
   /// Where the functions begin that are to have detours. They go before probes, and are not patched as functions then.
   std::vector<std::uint64_t> detours{};
-  /// Code that somebody else patches.
-  std::vector<Range> taken{};
+  /// Functions that have some are not patched, nor are those that are kept out.
+  Sleds sleds{};
 };
 
 struct Places {

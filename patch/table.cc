@@ -285,7 +285,7 @@ std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::
   for (const Function& function : functions) {
     if (function.left_out == LeftOut::kNot)
       maker.add(function);
-    else if (function.left_out != LeftOut::kSmall)
+    else if (function.left_out != LeftOut::kSmall && !is_of_built(function.left_out))
       maker.leave_alone();
   }
   for (const ProbeEntry& probe : probes)

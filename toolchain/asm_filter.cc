@@ -35,6 +35,12 @@ class FunctionTracker {
     cold_name_ = {};
     return has_entry_;
   }
+  /// The line ends a function without an entry sled: its name. Else empty.
+  std::string_view ends_untraced(std::string_view line) const {
+    if (in_inline_assembly_ || has_entry_ || name_.empty() || !is_directive(line, ".size")) return {};
+    const std::string_view operands = trim(line.substr(5));
+    return operands.substr(0, operands.find(',')) == name_ ? name_ : std::string_view();
+  }
   void enter() { has_entry_ = true; }
   bool has_entry() const { return has_entry_; }
 
@@ -104,6 +110,13 @@ void append_record(std::string& out, const std::string& record) {
   out += "\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t2\n";
   out += record;
   out += "\t.popsection\n";
+}
+
+/// In a section that is not loaded, which karst reads in the file.
+void append_untraced(std::string& out, std::string_view function) {
+  out += "\t.pushsection\t" KARST_UNTRACED_SECTION ",\"R?\",@progbits\n\t.balign\t8\n\t.quad\t";
+  out += function;
+  out += "\n\t.popsection\n";
 }
 
 constexpr const char* kDistance = "\t.long\t1b - .\n";
@@ -298,6 +311,10 @@ std::string filter_assembly(std::string_view source) {
     }
     const bool cold = function.see(line);
     nearness.see(line);
+    if (const std::string_view untraced = function.ends_untraced(line); !untraced.empty()) {
+      write_up_to(lines.rest().data());
+      append_untraced(out, untraced);
+    }
     if (!cold) continue;
     write_up_to(lines.rest().data());
     nearness.end();

@@ -30,6 +30,7 @@ constexpr std::string_view kNewName = "karst_clang_sleds";
 constexpr std::string_view kIndexName = "xray_fn_idx";  // where in the table each function's sleds are; of newer clang
 constexpr std::uint64_t kMostAlignment = 1 << 16;       // libelf fills files up to where sections begin
 constexpr std::string_view kRelocations = ".rela";
+constexpr std::uint64_t kMostBeforeEntry = 5;  // an endbr64 and a byte
 
 struct CloseElf {
   void operator()(Elf* elf) const { elf_end(elf); }
@@ -83,6 +84,12 @@ constexpr unsigned char kEntrySled[] = {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00
 constexpr unsigned char kEntryNops[] = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00};
 static_assert(sizeof kEntrySled == sizeof kEntryNops);
 
+/// KARST_UNTRACED_SECTION as it is to be: addresses of functions, all from relocations.
+struct UntracedFunctions {
+  std::vector<std::uint64_t> addresses;
+  std::vector<Elf64_Rela> relocations;
+};
+
 /// The sections of one object file.
 class Object {
  public:
@@ -104,7 +111,7 @@ class Object {
       if (name == kOldName) tables_.push_back(i);
       if (name == kIndexName) indexes_.push_back(i);
     }
-    if (symbols_ == 0 || tables_.empty()) return false;
+    if (symbols_ == 0) return false;
     symbol_data_ = elf_getdata(elf_getscn(elf, symbols_), nullptr);
     index_data_ = indices_ == 0 ? nullptr : elf_getdata(elf_getscn(elf, indices_), nullptr);
     return symbol_data_ != nullptr && find_named();
@@ -121,6 +128,10 @@ class Object {
   }
   /// Nothing if something in it is unknown.
   std::optional<Table> shortened(std::size_t table) const;
+  /// Functions without an entry in one of its tables. Those with names of the file's own in a section that the linker
+  /// may drop for another file's are not told.
+  UntracedFunctions untraced(const std::map<std::size_t, Table>& tables) const;
+  std::size_t symbols() const { return symbols_; }
 
  private:
   /// What something refers to, other than an index, cannot change its size.
@@ -227,8 +238,7 @@ std::optional<Table> Object::shortened(std::size_t number) const {
     if (!sled || !begin || !is_even(*sled)) return {};
     if (kind == XRayKind::kEntry || kind == XRayKind::kEntryWithArguments) {
       // The new table does not say where the function begins: before the sled are an endbr64 and a byte at most.
-      constexpr std::uint64_t kMostBefore = 5;
-      if (begin->section != sled->section || sled->offset - begin->offset > kMostBefore) return {};
+      if (begin->section != sled->section || sled->offset - begin->offset > kMostBeforeEntry) return {};
       if (record.always != 0)
         append_far(table, KARST_SLED_ENTRY | KARST_SLED_ALWAYS, *sled);
       else
@@ -252,6 +262,31 @@ std::optional<Table> Object::shortened(std::size_t number) const {
   return table;
 }
 
+UntracedFunctions Object::untraced(const std::map<std::size_t, Table>& tables) const {
+  std::map<std::pair<std::size_t, std::uint64_t>, bool> entries;
+  for (const auto& [number, table] : tables)
+    for (const Place& entry : table.entries) entries[{entry.section, entry.offset}] = true;
+  UntracedFunctions found;
+  const std::size_t count = symbol_data_->d_size / sizeof(Elf64_Sym);
+  for (std::size_t i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    if (gelf_getsym(symbol_data_, static_cast<int>(i), &symbol) == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+      continue;
+    const auto section = section_of(i);
+    GElf_Shdr header;
+    if (!section || gelf_getshdr(elf_getscn(elf_, *section), &header) == nullptr ||
+        (GELF_ST_BIND(symbol.st_info) == STB_LOCAL && (header.sh_flags & SHF_GROUP) != 0))
+      continue;
+    const auto entry = entries.lower_bound({*section, symbol.st_value});
+    if (entry != entries.end() && entry->first.first == *section &&
+        entry->first.second - symbol.st_value <= kMostBeforeEntry)
+      continue;
+    found.relocations.push_back({found.addresses.size() * sizeof(std::uint64_t), ELF64_R_INFO(i, R_X86_64_64), 0});
+    found.addresses.push_back(0);
+  }
+  return found;
+}
+
 /// What a section has in place of what it had.
 struct Replacement {
   const void* contents;
@@ -266,16 +301,18 @@ class Copy {
   Copy(const Object& object, Elf* from, Elf* to) : object_(object), from_(from), to_(to) {}
 
   /// `tables` by section. False: libelf says why not.
-  bool write(const std::map<std::size_t, Table>& tables) {
+  bool write(const std::map<std::size_t, Table>& tables, const UntracedFunctions& untraced) {
     GElf_Ehdr header;
     const Elf_Data* const names = elf_rawdata(elf_getscn(from_, object_.names()), nullptr);
     if (names == nullptr || gelf_getehdr(from_, &header) == nullptr || gelf_newehdr(to_, ELFCLASS64) == nullptr ||
-        gelf_update_ehdr(to_, &header) == 0)
+        !set_header(header, !untraced.addresses.empty()))
       return false;
     std::string text(static_cast<const char*>(names->d_buf), names->d_size);
     const auto name_of_relocations = static_cast<std::uint32_t>(text.size());
     const auto name = name_of_relocations + static_cast<std::uint32_t>(kRelocations.size());
     text.append(kRelocations).append(kNewName).append(1, '\0');
+    const auto name_of_untraced = static_cast<std::uint32_t>(text.size());
+    text.append(kRelocations).append(KARST_UNTRACED_SECTION).append(1, '\0');
 
     std::map<std::size_t, Replacement> replacements;
     replacements[object_.names()] = {text.data(), text.size(), 0, 1};
@@ -295,10 +332,47 @@ class Copy {
       const auto found = replacements.find(i);
       if (!copy(i, found == replacements.end() ? nullptr : &found->second)) return false;
     }
+    if (!untraced.addresses.empty() && !add(untraced, name_of_untraced)) return false;
     return copy_first_section() && elf_update(to_, ELF_C_WRITE) >= 0;
   }
 
  private:
+  /// Linkers heed SHF_GNU_RETAIN in files of this kind alone.
+  bool set_header(GElf_Ehdr& header, bool retains) {
+    if (retains) header.e_ident[EI_OSABI] = ELFOSABI_GNU;
+    return gelf_update_ehdr(to_, &header) != 0;
+  }
+
+  bool add(const UntracedFunctions& untraced, std::uint32_t name_of_relocations) {
+    const auto put = [this](GElf_Shdr header, const void* contents, std::uint64_t size) {
+      Elf_Scn* const fresh = elf_newscn(to_);
+      Elf_Data* const data = fresh == nullptr ? nullptr : elf_newdata(fresh);
+      if (data == nullptr) return false;
+      data->d_buf = const_cast<void*>(contents);
+      data->d_size = size;
+      data->d_type = ELF_T_BYTE;
+      data->d_align = header.sh_addralign = alignof(std::uint64_t);
+      data->d_version = EV_CURRENT;
+      header.sh_size = size;
+      return gelf_update_shdr(fresh, &header) != 0;
+    };
+    GElf_Shdr section{};
+    section.sh_name = name_of_relocations + static_cast<std::uint32_t>(kRelocations.size());
+    section.sh_type = SHT_PROGBITS;
+    section.sh_flags = kRetained;
+    if (!put(section, untraced.addresses.data(), untraced.addresses.size() * sizeof untraced.addresses[0]))
+      return false;
+    GElf_Shdr relocations{};
+    relocations.sh_name = name_of_relocations;
+    relocations.sh_type = SHT_RELA;
+    relocations.sh_flags = SHF_INFO_LINK;
+    relocations.sh_link = static_cast<GElf_Word>(object_.symbols());
+    relocations.sh_info = static_cast<GElf_Word>(object_.count());
+    relocations.sh_entsize = sizeof untraced.relocations[0];
+    return put(relocations, untraced.relocations.data(), untraced.relocations.size() * sizeof untraced.relocations[0]);
+  }
+  static constexpr GElf_Xword kRetained = 0x200000;  // SHF_GNU_RETAIN, which Debian 12's elf.h lacks
+
   /// Sections with entries, in which these are NOPs. The tables know that they are there.
   std::map<std::size_t, std::string> code_of(const std::map<std::size_t, Table>& tables) const {
     std::map<std::size_t, std::string> code;
@@ -368,13 +442,16 @@ Status shorten_sled_tables(const std::string& path) {
   std::map<std::size_t, Table> tables;
   for (const std::size_t number : object.tables())
     if (auto table = object.shortened(number)) tables.emplace(number, std::move(*table));
-  if (tables.empty()) return Unit{};
+  // Where a table stays as it is, karst does not ask which functions have none.
+  const UntracedFunctions untraced =
+      tables.size() == object.tables().size() ? object.untraced(tables) : UntracedFunctions{};
+  if (tables.empty() && untraced.addresses.empty()) return Unit{};
   const auto problem = [&](const char* why) { return Error{path + " keeps its larger table of sleds: " + why}; };
   TemporaryFile out(path, status.st_mode);
   if (out.descriptor() < 0) return problem(std::strerror(errno));
   {
     const ElfHandle to(elf_begin(out.descriptor(), ELF_C_WRITE, nullptr));
-    if (to == nullptr || !Copy(object, from.get(), to.get()).write(tables)) return problem(elf_errmsg(-1));
+    if (to == nullptr || !Copy(object, from.get(), to.get()).write(tables, untraced)) return problem(elf_errmsg(-1));
   }
   if (!out.take_name()) return problem(std::strerror(errno));
   return Unit{};

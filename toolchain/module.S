@@ -133,6 +133,9 @@
 	.cfi_endproc
 	.size	.Lelsewhere, . - .Lelsewhere
 
+	.section KARST_UNTRACED_SECTION, "R", @progbits
+	.balign	8
+	.quad	.Lloaded, .Lunloaded, .Lelsewhere
 	.section .init_array.00001, "aw", @init_array
 	.balign	8
 	.quad	.Lloaded

@@ -55,8 +55,9 @@ void PlainPrograms::answer(Arrival asker) {
   const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
   constexpr std::size_t kMostNoted = 1000;
   const bool is_program = (asker.first_function & format::kPatchesOfProgram) != 0;
-  const bool functions = (asker.first_function & format::kPatchesOfFunctions) != 0 && is_wanted(path, is_program);
-  const bool has_sleds = (asker.first_function & format::kPatchesOfFunctions) == 0;
+  const bool has_sleds = (asker.first_function & format::kPatchesBesideSleds) != 0;
+  const bool functions = (asker.first_function & format::kPatchesOfFunctions) != 0 && is_wanted(path, is_program) &&
+                         (has_sleds || !is_program || !choice_.beside_sleds_alone);
   if (!is_program && !has_sleds && loaded_.size() < kMostNoted) loaded_.insert(path);
   const Descriptor* table = table_of(file, path, {functions, is_program && !choice_.detours.empty()}, asker.uid);
   if (table == nullptr) return asker.answer(AnswerOutcome::kNothing, {});
@@ -108,8 +109,9 @@ Descriptor PlainPrograms::make(int file, const std::string& path, Parts parts, u
     module.problem = found.error().message;
     return {};
   }
-  module.functions = found->functions.size();
   module.counts = found->counts();
+  module.functions = found->functions.size() - module.counts[static_cast<std::size_t>(patch::LeftOut::kHasSleds)] -
+                     module.counts[static_cast<std::size_t>(patch::LeftOut::kUntraced)];
   module.stack_switcher = std::move(found->stack_switcher);
   if (choice_.libraries.empty()) module.libraries = std::move(found->libraries);
   module.near = std::move(found->near);

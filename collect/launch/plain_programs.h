@@ -18,7 +18,8 @@
 namespace karst::collect {
 
 struct PlainChoice {
-  bool programs = false;                 ///< patch programs without sleds
+  bool programs = false;                 ///< patch programs' functions without sleds
+  bool beside_sleds_alone = false;       ///< of programs that have some: no other program
   std::vector<LibraryChoice> libraries;  ///< to patch, too
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
   std::vector<patch::ProbeChoice> probes;  ///< of programs and libraries, with sleds or without

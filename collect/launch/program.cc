@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "collect/launch/foreign_file.h"
+#include "collect/launch/plain_part.h"
 #include "format/session.h"
 #include "format/sled_note.h"
 #include "patch/stack_switchers.h"
@@ -239,6 +240,7 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
     file.for_each_segment(
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
     if (program.has_sleds) program.dead_sleds = find_dead_sleds(file.get());
+    program.has_plain_part = program.has_sleds && has_plain_part(file.get());
     program.is_static = is_static(file);
     program.why_foreign = why_foreign(file);
     if (program.is_static) {

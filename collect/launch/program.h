@@ -23,9 +23,10 @@ struct Program {
   bool executable = true;      ///< false: there is such a file, but it may not be executed (status 126)
   bool has_sleds = false;      ///< built with karst-gcc or karst-g++, with something to trace in it
   DeadSleds dead_sleds;        ///< where it has sleds
-  bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
-  std::string interpreter;     ///< of a script: the program behind #!
-  bool has_notes = false;      ///< it says notes of its own (karst/karst.h)
+  bool has_plain_part = false;        ///< and functions of objects that were not
+  bool is_static = false;             ///< no loader brings libraries into it, and libkarst is not inside
+  std::string interpreter;            ///< of a script: the program behind #!
+  bool has_notes = false;             ///< it says notes of its own (karst/karst.h)
   bool has_coroutines = false;        ///< C++20's, as its symbols say
   const char* why_foreign = nullptr;  ///< null, or why its dynamic linker (or its script's) cannot load the runtime
   bool has_libasan = false;           ///< gcc's AddressSanitizer, which wants to be the first library

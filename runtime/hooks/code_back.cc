@@ -36,7 +36,8 @@ bool is_program(const ModuleImage& image) {
 Module* program_of(const ModuleImage& image) {
   if (!is_program(image)) return nullptr;
   for (std::uint32_t i = 0; i < load(g_module_count); ++i)
-    if (Module& m = g_modules[i]; load(m.loaded) == 1 && m.chosen && m.text_begin == image.text_begin) return &m;
+    if (Module& m = g_modules[i]; load(m.loaded) == 1 && m.chosen && m.has_stubs && m.text_begin == image.text_begin)
+      return &m;
   return nullptr;
 }
 
@@ -105,7 +106,7 @@ void give_code_back(const std::uint32_t* functions, std::uint32_t count) {
 bool has_stub(std::uint32_t function) {
   const std::uint32_t module =
       function <= g_arena.function_count() ? g_arena.functions()[function].module : kArenaModules;
-  return module < load(g_module_count) && g_modules[module].chosen && g_modules[module].tables.plain_count != 0;
+  return module < load(g_module_count) && g_modules[module].chosen && g_modules[module].has_stubs;
 }
 
 bool can_give_code_back(std::uint32_t function) {
@@ -122,7 +123,7 @@ bool is_given_back(std::uint32_t function) {
 
 bool have_stubs() {
   for (std::uint32_t i = 0; i < load(g_module_count); ++i)
-    if (g_modules[i].chosen && g_modules[i].tables.plain_count != 0) return true;
+    if (g_modules[i].chosen && g_modules[i].has_stubs) return true;
   return false;
 }
 

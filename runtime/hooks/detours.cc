@@ -19,7 +19,7 @@ const char* fetch_detours_of(const dl_phdr_info& info, const Options& session) {
     if (g_plain[i].is_here && g_plain[i].code.table->detours != 0) return nullptr;  // another karst was faster
   PlainModule p;
   read_image(info, p.image);
-  const int table = ask_for_table(info, true, false, &session);
+  const int table = ask_for_table(info, kPatchesOfProgram, &session);
   if (table < 0) return "none of its functions can be patched";
   const bool opened = open_table(table, p.image, p.code);
   sys::close(table);

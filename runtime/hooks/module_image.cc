@@ -265,6 +265,15 @@ bool is_in_any_module(std::uintptr_t address) {
 #endif
 }
 
+void ModuleImage::forget_sleds() {
+  gcc = clang = nullptr;
+  xray = nullptr;
+  gcc_units = clang_units = xray_count = 0;
+  has_note = finstrument = own_exits = table_is_torn = false;
+  note_version = note_flags = least_runtime = 0;
+  tables_inside = true;
+}
+
 std::uint64_t ModuleImage::code_from(std::uintptr_t at) const {
   for (std::uint32_t i = 0; i < segment_count; ++i)
     if (at >= segments[i].begin && at < segments[i].end) return segments[i].end - at;

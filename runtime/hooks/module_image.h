@@ -51,7 +51,7 @@ struct SledTables {
   bool clang_entries_are_nops = false;  ///< in this table
   const format::XRayRecord* xray = nullptr;
   std::uint64_t xray_count = 0;
-  const format::PatchSled* plain_sleds = nullptr;  ///< of a module without sleds of its own (plain_code.h)
+  const format::PatchSled* plain_sleds = nullptr;  ///< of functions without sleds (plain_code.h); then it has no others
   std::uint64_t plain_count = 0;
   std::uint64_t plain_bias = 0;
   std::uintptr_t plain_stubs = 0;
@@ -94,6 +94,8 @@ struct ModuleImage : SledTables {
   const char* name() const { return *path != '\0' ? path : "the program"; }
   /// True if there is anything to trace in it, or was before its tables were damaged.
   bool is_instrumented() const { return gcc_units != 0 || has_clangs() || finstrument || table_is_torn; }
+  /// From here on it is the part of the module that was not built for tracing.
+  void forget_sleds();
   bool has_clangs() const { return clang_units != 0 || xray_count != 0; }
 
   /// Null if every record is a place in the module's code, an entry first; else what is wrong, to be put behind the

@@ -20,7 +20,8 @@ struct Module {
   std::uint32_t loaded = 0;  ///< 1 while it is there
   bool finstrument = false;
   bool own_exits = false;
-  bool is_plain = false;  ///< its functions are traced where others have inlined them: its own code is not
+  bool is_plain = false;   ///< its functions are traced where others have inlined them: its own code is not
+  bool has_stubs = false;  ///< it is the part of a module that was not built for tracing (plain_code.h)
   bool has_trampolines = false;
   std::uint32_t first_id = 0;
   FunctionTable functions{};

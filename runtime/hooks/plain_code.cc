@@ -83,15 +83,27 @@ PlainModule* known(const PlainModule& p) {
   return nullptr;
 }
 
+/// Functions that are instrumented would be recorded twice; a static program has us among its functions.
+bool may_patch_beside([[maybe_unused]] const ModuleImage& image, bool has_sleds) {
+#ifdef KARST_STATIC
+  return !has_sleds;
+#else
+  return !has_sleds || !image.finstrument;
+#endif
+}
+
 /// True if there is a table of the module.
 bool fetch(const dl_phdr_info& info, const WantedCode& wanted) {
   PlainModule p;
   const bool is_programs = is_program(info);
   if ((!is_programs && is_ours(info.dlpi_name)) || !is_new(info)) return false;
   const bool has_sleds = read_image(info, p.image);
-  const bool functions = !has_sleds && (is_programs ? wanted.program : wanted.libraries);
+  const bool functions = (is_programs ? wanted.program : wanted.libraries) && may_patch_beside(p.image, has_sleds);
   if (p.image.segment_count == 0 || (!functions && !wanted.probes && !(is_programs && wanted.detours))) return false;
-  const int table = ask_for_table(info, is_programs, functions);
+  p.image.forget_sleds();
+  const int table =
+      ask_for_table(info, (is_programs ? kPatchesOfProgram : 0U) | (functions ? kPatchesOfFunctions : 0U) |
+                              (has_sleds ? kPatchesBesideSleds : 0U));
   if (table < 0) return false;
   const bool opened = open_table(table, p.image, p.code);
   sys::close(table);
@@ -172,10 +184,11 @@ bool begin_telling() {
 
 bool is_program(const dl_phdr_info& info) { return info.dlpi_name == nullptr || *info.dlpi_name == '\0'; }
 
-int ask_for_table(const dl_phdr_info& info, bool is_program, bool functions, const Options* session) {
-  const long file = is_program ? open_own_program() : sys::open(info.dlpi_name, O_RDONLY | O_CLOEXEC);
+int ask_for_table(const dl_phdr_info& info, std::uint32_t what, const Options* session) {
+  const bool is_programs = (what & kPatchesOfProgram) != 0;
+  const long file = is_programs ? open_own_program() : sys::open(info.dlpi_name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;  // the vdso, and programs that may be executed but not read
-  const int table = ask_for_patches(static_cast<int>(file), is_program, functions, session);
+  const int table = ask_for_patches(static_cast<int>(file), what, session);
   sys::close(static_cast<int>(file));
   return table;
 }
@@ -274,6 +287,13 @@ void begin_probes() {
     if (PlainModule& p = g_plain[i];
         p.is_here && p.code.is_new && p.code.stubs != 0 && (p.code.table->probes != 0 || p.code.table->detours != 0))
       begin_probes_of(p.image, p.code);
+}
+
+bool has_code_of_program() {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i)
+    if (const PlainModule& p = g_plain[i]; p.is_here && *p.image.path == '\0' && p.code.table->functions != 0)
+      return true;
+  return false;
 }
 
 void end_of_new_code() {

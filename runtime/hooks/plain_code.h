@@ -38,6 +38,8 @@ void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code));
 
 /// Writes the jumps of the probes and detours of modules that are new, and tells the program that somebody listens.
 void begin_probes();
+/// The program is among them.
+bool has_code_of_program();
 /// Whatever was fetched up to now is new no more.
 void end_of_new_code();
 

@@ -22,8 +22,8 @@ inline constexpr char kNoMemory[] = "there is no memory for its stubs near its c
 bool begin_telling();
 
 bool is_program(const dl_phdr_info& info);
-/// The descriptor of the module's table; negative: there is none.
-int ask_for_table(const dl_phdr_info& info, bool is_program, bool functions, const Options* session = nullptr);
+/// The descriptor of the module's table; negative: there is none. `what`: of format::PatchesAsked.
+int ask_for_table(const dl_phdr_info& info, std::uint32_t what, const Options* session = nullptr);
 /// Distances of 32 bits reach from the stubs to all of the module, and to what its code names near it.
 bool map_stubs(const ModuleImage& image, PlainCode& p);
 

@@ -52,6 +52,7 @@ constexpr std::uint32_t kMostSaid = 64;
 std::uint64_t g_said[kMostSaid];
 std::uint32_t g_said_count;
 bool g_said_unpatchable;
+bool g_keeps_functions_with_sleds;
 
 std::uint64_t now() { return event_time(); }
 
@@ -63,6 +64,8 @@ Module* module_at(std::uintptr_t address) {
   }
   return nullptr;
 }
+
+bool has_stubs(const ModuleImage& image) { return image.plain_count != 0; }
 
 std::uint32_t index_of(const Module& m) { return static_cast<std::uint32_t>(&m - g_modules); }
 
@@ -145,6 +148,7 @@ bool enter_functions(Module& m, std::uint32_t module) {
                          (i < count                     ? 0U
                           : m.functions.has_returned(i) ? kArenaFunctionTailExit | kArenaFunctionTailReturn
                                                         : static_cast<std::uint32_t>(kArenaFunctionTailExit)) |
+                         (g_keeps_functions_with_sleds && !m.has_stubs ? std::uint32_t{kArenaFunctionKeep} : 0U) |
                          (m.functions.late(index) ? static_cast<std::uint32_t>(kArenaFunctionLate) : 0U);
   }
   g_arena.set_function_count(m.first_id - 1 + all);
@@ -164,7 +168,8 @@ Module* take_up_again(const ModuleImage& image, const char* path, std::uint32_t 
   if (image.build_id_size == 0 || image.build_id_size > sizeof ArenaModule::build_id) return nullptr;
   for (std::uint32_t i = 0; i < g_module_count; ++i) {
     Module& m = g_modules[i];
-    if (m.loaded == 1 || m.bias != image.bias || m.text_begin != image.text_begin || m.text_end != image.text_end)
+    if (m.loaded == 1 || m.has_stubs != has_stubs(image) || m.bias != image.bias || m.text_begin != image.text_begin ||
+        m.text_end != image.text_end)
       continue;
     ArenaModule& entry = g_arena.modules()[i];
     if (entry.build_id_size != image.build_id_size || !same_text(entry, path, path_size)) continue;
@@ -188,6 +193,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   m.reach_begin = image.plain_stubs != 0 && image.plain_stubs < m.text_begin ? image.plain_stubs : m.text_begin;
   m.reach_end = image.plain_stubs > m.text_end ? image.plain_stubs + image.plain_stubs_size : m.text_end;
   m.bias = image.bias;
+  m.has_stubs = has_stubs(image);
   m.loaded = 1;
   m.finstrument = image.finstrument;
   m.own_exits = image.own_exits;
@@ -298,9 +304,16 @@ Module* enter(const ModuleImage& image, Arrived& arrived, Look when) {
   return &m;
 }
 
+bool is_at_place_of(const Module& m, const ModuleImage& image) {
+  return m.text_begin == image.text_begin && m.text_end == image.text_end;
+}
+
+/// A module that was built for tracing in part is two: that part, and the other one, which has stubs.
 Module* module_of(const ModuleImage& image) {
-  Module* m = module_at(image.text_begin);
-  return m != nullptr && m->text_end == image.text_end ? m : nullptr;
+  for (std::uint32_t i = 0; i < g_module_count; ++i)
+    if (Module& m = g_modules[i]; m.loaded == 1 && m.has_stubs == has_stubs(image) && is_at_place_of(m, image))
+      return &m;
+  return nullptr;
 }
 
 void leave(Module& m) {
@@ -311,7 +324,7 @@ void leave(Module& m) {
 
 /// True if the module that we know at the image's place is the one that is there now: its sleds are as we left them.
 bool is_still_here(const ModuleImage& image, const Module& m) {
-  if (m.text_begin != image.text_begin || m.text_end != image.text_end) return false;
+  if (!is_at_place_of(m, image)) return false;
   bool same = true;
   bool seen = false;
   std::uint64_t sleds = 0;
@@ -361,6 +374,7 @@ void check_plain_jumps(ModuleImage& image, PlainCode& code) {
 void forget_replaced(const ModuleImage& image) {
   for (std::uint32_t i = 0; i < g_module_count; ++i) {
     Module& m = g_modules[i];
+    if (m.has_stubs != has_stubs(image) && is_at_place_of(m, image)) continue;  // the other part tells when it comes
     if (m.loaded == 1 && m.text_begin < image.text_end && image.text_begin < m.text_end && !is_still_here(image, m))
       leave(m);
   }
@@ -430,6 +444,8 @@ bool program_has_sleds() {
   for_each_image([&has](const ModuleImage& image) { has = has || *image.path == '\0'; });
   return has;
 }
+
+void keep_functions_with_sleds() { g_keeps_functions_with_sleds = true; }
 
 std::uint32_t register_modules() {
   for_each_image([](const ModuleImage& image) {
@@ -608,8 +624,12 @@ std::uint32_t enter_note_name(std::uint64_t text_address, bool of_fibers) {
 FunctionHere function_of_region(std::uintptr_t fde_start) {
   const Module* m = module_at(fde_start);
   if (m == nullptr) return {find_instrument_call(fde_start), false};  // generated code has ids as well
-  const std::uint32_t index = m->functions.find(fde_start);
-  if (index != FunctionTable::kNone) return {m->functions.patched(index) ? m->first_id + index : 0, false};
+  const auto* const end = g_modules + load(g_module_count);
+  for (const Module* part = m; part != end; ++part) {
+    if (fde_start < part->text_begin || fde_start >= part->text_end || load(part->loaded) != 1) continue;
+    const std::uint32_t index = part->functions.find(fde_start);
+    if (index != FunctionTable::kNone) return {part->functions.patched(index) ? part->first_id + index : 0, false};
+  }
   if (!m->finstrument || m->is_plain) return {0, false};
   return {find_instrument_call(fde_start), m->own_exits};
 }

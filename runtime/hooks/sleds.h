@@ -24,6 +24,8 @@ std::uint32_t count_instrumented_modules();
 /// The program itself is one.
 bool program_has_sleds();
 
+/// At start. Budgets leave on what was built for tracing; they are for the other functions.
+void keep_functions_with_sleds();
 /// At start. Enters all loaded modules with sleds and their functions into the arena. A module whose table is damaged
 /// is left alone with a message. Returns how many modules can be patched.
 std::uint32_t register_modules();

@@ -211,10 +211,10 @@ int ask_patiently(const Party& party, const Hello& hello, int descriptor, const 
 
 }  // namespace
 
-int ask_for_patches(int descriptor, bool is_program, bool functions, const Options* other) {
+int ask_for_patches(int descriptor, std::uint32_t what, const Options* other) {
   const Party party = other != nullptr ? party_of(*other) : g_party;
   Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0, party);
-  hello.first_function = (is_program ? kPatchesOfProgram : 0U) | (functions ? kPatchesOfFunctions : 0U);
+  hello.first_function = what;
   AnswerOutcome outcome{};
   return ask_patiently(party, hello, descriptor, "", outcome);
 }

@@ -42,10 +42,10 @@ struct Question {
 /// thread, any context.
 int ask_session(const Question& question, std::uint32_t within_ms, const char*& why);
 
-/// Asks for the patches of the module whose file `descriptor` is; without `functions` for those of its probes. A sealed
+/// Asks for the patches of the module whose file `descriptor` is; `what` is of format::PatchesAsked. A sealed
 /// memfd, which is the caller's to close; or a negative number when there is nothing to patch, no session, or none that
 /// answers. `other`: names a session that is asked in the process's own one's place.
-int ask_for_patches(int descriptor, bool is_program, bool functions, const Options* other = nullptr);
+int ask_for_patches(int descriptor, std::uint32_t what, const Options* other = nullptr);
 
 /// Asks which of `count` functions from `first` on have names that match the pattern, a text of kMostPattern bytes at
 /// most. A sealed memfd (format/handlers.h), which is the caller's to close; or a negative number, and why in

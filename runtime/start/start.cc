@@ -168,8 +168,10 @@ void choose_variants(ArenaHeader& h, const Options& options) {
 
 /// Options that do not go together.
 void settle_options() {
-  if (g_options.budget == 0 && g_options.plain_budget != 0 && !program_has_sleds())
+  if (g_options.budget == 0 && g_options.plain_budget != 0 && (!program_has_sleds() || has_code_of_program())) {
     g_options.budget = g_options.plain_budget;
+    keep_functions_with_sleds();
+  }
   if (g_options.count) {
     if (g_options.prefault || g_options.budget != 0 || g_options.min_duration_ns != 0 || g_options.clock.period_ns != 0)
       Message().text("KARST_OPTIONS: prefault, budget, min-duration and clock have no effect on counting");

@@ -23,9 +23,10 @@ struct Options {
   bool stacks = false;                             ///< fibers are found by the stack pointer (hooks/stacks.h)
   bool stats = false;                              ///< one line about the sleds found and the time it took
   std::uint32_t budget = 0;                        ///< what tracing may cost, in millionths of time; 0: anything
-  std::uint32_t plain_budget = 0;                  ///< the same where the program has no sleds and no budget is given
-  bool control = true;                             ///< can be switched on and off, by a thread of the runtime's own
-  bool follow = true;                              ///< trace the processes that this one makes, too
+  std::uint32_t plain_budget =
+      0;                ///< the same for functions without sleds, if the program has some and no budget is given
+  bool control = true;  ///< can be switched on and off, by a thread of the runtime's own
+  bool follow = true;   ///< trace the processes that this one makes, too
   std::uint64_t kept_memory = std::uint64_t{16} << 20;  ///< bytes for calls that are watched for and kept
   int signal = 0;                                       ///< that makes the process write a snapshot; 0: none
   char snapshots[192] = {};                             ///< directory for those; empty: the working directory

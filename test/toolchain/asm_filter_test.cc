@@ -267,5 +267,20 @@ TEST(AsmFilter, FunctionsOfTheAlwaysSectionSaySo) {
             function_start("f") + entry_sled() + far_record(256) + "\tnop\n");
 }
 
+TEST(AsmFilter, FunctionsWithoutAnEntrySledAreNamed) {
+  const std::string end = "\t.size\tf, .-f\n";
+  const std::string named =
+      "\t.pushsection\tkarst_untraced,\"R?\",@progbits\n\t.balign\t8\n\t.quad\tf\n\t.popsection\n";
+  const std::string untraced = function_start("f") + "\tret\n" + end;
+  EXPECT_EQ(filter_assembly(untraced), untraced + named);
+  EXPECT_EQ(
+      count(filter_assembly(function_start("f") + text(kEntry) + text(kExit) + "\tret\n" + end), "karst_untraced"), 0U);
+  // Sizes of other symbols, its cold part among them, and what inline assembly says, are not about it.
+  EXPECT_EQ(count(filter_assembly(function_start("f") + "\tret\n\t.size\tvalue, 8\n\t.size\tf.cold, .-f.cold\n"),
+                  "karst_untraced"),
+            0U);
+  EXPECT_EQ(count(filter_assembly(function_start("f") + "#APP\n" + end + "#NO_APP\n"), "karst_untraced"), 0U);
+}
+
 }  // namespace
 }  // namespace karst::toolchain
