@@ -252,8 +252,44 @@ std::vector<std::uint64_t> ElfImage::global_functions() const {
   return found;
 }
 
-std::vector<ElfImage::NamedCode> ElfImage::imported() const {
-  std::vector<NamedCode> found;
+std::vector<std::uint16_t> ElfImage::versions_of_glibc() const {
+  constexpr std::size_t kMostVersions = 4096;
+  const auto table = from(dynamic(DT_VERNEED));
+  const auto names = from(dynamic(DT_STRTAB));
+  const std::string_view texts(reinterpret_cast<const char*>(names.data()), names.size());
+  const auto read = [&](std::uint64_t at, auto& record) {
+    if (table.size() < sizeof record || at > table.size() - sizeof record) return false;
+    std::memcpy(&record, table.data() + at, sizeof record);
+    return true;
+  };
+  std::vector<std::uint16_t> numbers;
+  Elf64_Verneed need{};
+  std::size_t seen = 0;
+  for (std::uint64_t at = 0; !table.empty() && read(at, need); at += need.vn_next) {
+    Elf64_Vernaux version{};
+    for (std::uint64_t of = at + need.vn_aux; read(of, version) && seen < kMostVersions; of += version.vna_next) {
+      ++seen;
+      const std::string_view name = version.vna_name < texts.size() ? texts.substr(version.vna_name) : "";
+      for (const std::string_view begin : {"GLIBC_", "GLIBCXX_", "CXXABI_"})
+        if (name.starts_with(begin)) numbers.push_back(version.vna_other);
+      if (version.vna_next == 0) break;
+    }
+    if (need.vn_next == 0 || ++seen >= kMostVersions) break;
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::vector<ElfImage::Import> ElfImage::imported() const {
+  std::vector<Import> found;
+  const std::vector<std::uint16_t> glibcs = versions_of_glibc();
+  const auto versions = from(dynamic(DT_VERSYM));
+  const auto is_glibcs = [&](std::uint64_t symbol) {
+    constexpr std::uint16_t kHidden = 0x8000;
+    if (symbol >= versions.size() / sizeof(std::uint16_t)) return false;
+    const auto version = load<std::uint16_t>(versions.data() + symbol * sizeof(std::uint16_t));
+    return std::binary_search(glibcs.begin(), glibcs.end(), static_cast<std::uint16_t>(version & ~kHidden));
+  };
   const auto symbols = from(dynamic(DT_SYMTAB));
   const auto names = from(dynamic(DT_STRTAB));
   std::uint64_t most_text = 4 * bytes_.size();
@@ -268,7 +304,7 @@ std::vector<ElfImage::NamedCode> ElfImage::imported() const {
       if (symbol.st_name >= names.size()) continue;
       const auto* text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
       const std::uint64_t most = std::min<std::uint64_t>({names.size() - symbol.st_name, kMostName, most_text});
-      found.push_back({r.r_offset, {text, strnlen(text, most)}});
+      found.push_back({r.r_offset, {text, strnlen(text, most)}, is_glibcs(number)});
       most_text -= found.back().name.size();
     }
   };

@@ -73,7 +73,12 @@ class ElfImage {
   /// Addresses of functions that have a name which is not the module's own affair.
   std::vector<std::uint64_t> global_functions() const;
   /// Words that get the addresses of other modules' symbols when it is loaded.
-  std::vector<NamedCode> imported() const;
+  struct Import {
+    std::uint64_t address = 0;
+    std::string_view name;
+    bool is_glibcs = false;  ///< by the version that it asks for: a function of glibc or libstdc++, as they have it
+  };
+  std::vector<Import> imported() const;
   /// Names of the libraries that it asks for when it is loaded.
   std::vector<std::string_view> needed() const;
   /// It has restartable sequences (__rseq_cs), whose code must stay where it is.
@@ -90,6 +95,8 @@ class ElfImage {
  private:
   std::span<const std::byte> bytes_at(std::uint64_t offset, std::uint64_t size) const;
   const Elf64_Shdr* section(const char* name) const;
+  /// Numbers of versions of symbols that are glibc's or libstdc++'s, in order.
+  std::vector<std::uint16_t> versions_of_glibc() const;
   /// The first entry of that kind of the dynamic section; 0: it has none.
   std::uint64_t dynamic(std::int64_t tag) const;
   /// visit(address, name, type, whether it is a dynamic symbol, whether it is local)

@@ -124,7 +124,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
         {probe.note.full_name(), probe.note.address, probe.values.description, probe.place.left_out});
   }
   for (Probe& landing : places.landings) probes.push_back({{}, {}, std::move(landing)});
-  find_calls_in_place(*image, places.functions);
+  find_calls_in_place(*image, *frames, places.functions);
   std::vector<DetourEntry> entries;
   for (std::size_t i = 0; i < places.detours.size(); ++i)
     entries.push_back({detours[i].second, std::move(places.detours[i])});

@@ -185,18 +185,33 @@ bool is_tail_call(const Stub& stub) {
 }  // namespace
 
 Callees::Callees(const ElfImage& image) : image_(image) {
-  for (const ElfImage::NamedCode& word : image.imported()) imported_.emplace(word.address, word.name);
+  for (const ElfImage::Import& word : image.imported()) imported_.emplace(word.address, word);
   for (const ElfImage::NamedCode& f : image.functions()) names_.emplace(f.address, f.name);
 }
 
 std::string_view Callees::imported_at(std::uint64_t word) const {
   const auto found = imported_.find(word);
-  return found != imported_.end() ? found->second : std::string_view();
+  return found != imported_.end() ? found->second.name : std::string_view();
+}
+
+bool Callees::is_known_at(std::uint64_t word) const {
+  const auto found = imported_.find(word);
+  return found != imported_.end() && found->second.is_glibcs && takes_registers_alone(found->second.name);
+}
+
+bool Callees::is_known_by(std::uint64_t target) const {
+  const auto word = word_of(target);
+  return word && is_known_at(*word);
 }
 
 std::string_view Callees::name_of(std::uint64_t target) const {
   if (const auto found = names_.find(target); found != names_.end()) return found->second;
-  // An entry of the linker's table: endbr64, bnd, and a jump by a word.
+  const auto word = word_of(target);
+  return word ? imported_at(*word) : std::string_view();
+}
+
+std::optional<std::uint64_t> Callees::word_of(std::uint64_t target) const {
+  // endbr64, bnd, and a jump by a word.
   constexpr std::byte kEndbr64[] = {std::byte{0xf3}, std::byte{0x0f}, std::byte{0x1e}, std::byte{0xfa}};
   constexpr std::size_t kJumpByWord = 6;
   auto bytes = image_.from(target);
@@ -209,17 +224,20 @@ std::string_view Callees::name_of(std::uint64_t target) const {
   skip(kEndbr64);
   const std::byte bnd{0xf2};
   skip({&bnd, 1});
-  if (bytes.size() < kJumpByWord || bytes[0] != std::byte{0xff} || bytes[1] != std::byte{0x25}) return {};
-  return imported_at(address_in(bytes.first(kJumpByWord), at));
+  if (bytes.size() < kJumpByWord || bytes[0] != std::byte{0xff} || bytes[1] != std::byte{0x25}) return std::nullopt;
+  return address_in(bytes.first(kJumpByWord), at);
 }
 
-bool may_be_in_place(const Callees& callees, const Instruction& jump, std::span<const std::byte> bytes,
-                     bool by_registers) {
+bool may_be_in_place(const Callees& callees, StackArguments* arguments, const Instruction& jump,
+                     std::span<const std::byte> bytes, bool by_registers) {
   const bool is_anywhere = jump.kind == Kind::kJumpAnywhere;
   if (!is_anywhere && jump.kind != Kind::kJump && jump.kind != Kind::kJumpIf) return false;
   if (is_anywhere && is_by_stack_pointer(bytes)) return false;
   const std::string_view callee = is_anywhere ? callees.imported_at(jump.target) : callees.name_of(jump.target);
-  return !format::looks_at_return_address(callee) && (by_registers || takes_registers_alone(callee));
+  if (format::looks_at_return_address(callee)) return false;
+  if (by_registers) return true;
+  if (is_anywhere) return callees.is_known_at(jump.target);
+  return callees.is_known_by(jump.target) || (arguments != nullptr && arguments->takes_none(jump.target));
 }
 
 std::vector<symbols::ParametersOf> parameters_of(const ElfImage& image, const std::vector<std::uint64_t>& functions) {
@@ -247,13 +265,14 @@ std::vector<symbols::ParametersOf> parameters_of(const ElfImage& image, const st
   return asked;
 }
 
-void find_calls_in_place(const ElfImage& image, std::vector<Function>& functions) {
+void find_calls_in_place(const ElfImage& image, const Frames& frames, std::vector<Function>& functions) {
   std::vector<std::uint64_t> begins;
   for (const Function& f : functions)
     if (f.left_out == LeftOut::kNot && std::any_of(f.stubs.begin(), f.stubs.end(), is_tail_call))
       begins.push_back(f.code.begin);
   const std::vector<symbols::ParametersOf> known = parameters_of(image, begins);
   const Callees callees(image);
+  StackArguments arguments(image, frames, callees);
   auto next = known.begin();
   for (Function& f : functions) {
     if (next == known.end() || next->address != f.code.begin) continue;
@@ -264,8 +283,8 @@ void find_calls_in_place(const ElfImage& image, std::vector<Function>& functions
       jump.target = stub.target;
       if (!stub.moved.empty()) jump = stub.moved.back();
       const auto bytes = image.from(stub.from + jump.offset);
-      stub.in_place = may_be_in_place(callees, jump, bytes.first(std::min<std::size_t>(bytes.size(), jump.size)),
-                                      next->in_registers);
+      stub.in_place = may_be_in_place(callees, &arguments, jump,
+                                      bytes.first(std::min<std::size_t>(bytes.size(), jump.size)), next->in_registers);
     }
     ++next;
   }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -115,6 +116,9 @@ int main(int argc, char** argv) {
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
   const std::vector<symbols::ParametersOf> known = patch::parameters_of(*image, functions);
   const patch::Callees callees(*image);
+  const auto frames = patch::Frames::read(*image);
+  std::optional<patch::StackArguments> arguments;
+  if (frames) arguments.emplace(*image, *frames, callees);
   for (const TailCall& call : calls) {
     const auto begin = begins.find(call.entry);
     const bool by_registers =
@@ -125,7 +129,9 @@ int main(int argc, char** argv) {
     const std::uint64_t at = call.sled + kSledSize;
     const auto bytes = image->from(at);
     const auto jump = patch::Decoder::of_thread().decode(bytes, at);
-    if (jump && patch::may_be_in_place(callees, *jump, bytes.first(jump->size), by_registers) &&
+    if (jump &&
+        patch::may_be_in_place(callees, arguments ? &*arguments : nullptr, *jump, bytes.first(jump->size),
+                               by_registers) &&
         !write_at(file.get(), *image, call.place, call.mark))
       return fail(argv[1], std::strerror(errno));
   }

@@ -1,4 +1,5 @@
 """Calls that end by a tail call last until their callee returns, and nothing that the program does is another."""
+import os
 import re
 import shutil
 import subprocess
@@ -112,9 +113,12 @@ class TailCalls(TortureTest):
         """What is passed, and what comes back, is what it is untraced: which calls pass something on the stack is never missed."""
         lasted = 0
         makes = [(GCC, "-g"), ("gcc", "-g"), ("gcc", "-g", "-gdwarf-4"), ("g++",), ("g++", "-g")]
+        makes += [("gcc",), ("gcc", "-s"), ("gcc", "-O3"), ("gcc", "-Os"), ("gcc", "-O1", "-foptimize-sibling-calls")]
         if has_clang():
+            makes += [("clang",), ("clang", "-O3"), ("clang", "-Os"), (CLANG,), (CLANG, "-O1")]
             makes += [(CLANG, "-g"), (CLANG + "++",), ("clang", "-g"), ("clang", "-g", "-gdwarf-4"), ("clang++",), ("clang++", "-g")]
-        for seed, (compiler, *flags) in enumerate(makes):
+        first = int(os.environ.get("KARST_FIRST_SEED", "0"))
+        for seed, (compiler, *flags) in enumerate(makes * int(os.environ.get("KARST_SIGNATURES", "1")), first):
             with self.subTest(seed=seed, compiler=compiler, flags=flags):
                 text = subprocess.run([sys.executable, HERE / "tail_calls/signatures.py", str(seed), "50"], check=True,
                                       capture_output=True, text=True).stdout
@@ -122,12 +126,21 @@ class TailCalls(TortureTest):
                 source.write_text(text)
                 program = source.with_suffix("")
                 wrapper = str(BIN / compiler) if compiler.startswith("karst") else compiler
-                subprocess.run([wrapper, "-w", "-O2", *flags, source, "-o", program], check=True, timeout=TIMEOUT)
+                subprocess.run([wrapper, "-w", "-O2", "-fno-inline", *flags, source, "-o", program], check=True, timeout=TIMEOUT)
                 alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
                 run = self.run_traced(program, options=WHOLE)
                 self.assertEqual((run.out, run.trace.problems), (alone.stdout, []))
                 lasted += run.trace.info["tail_calls"] - run.trace.info["left_calls"]
         self.assertGreater(lasted, 5 * len(makes))
+
+    def test_names_of_other_functions(self):
+        for compiler in ("gcc", GCC, *([CLANG, "clang"] if has_clang() else [])):
+            with self.subTest(compiler=compiler):
+                program = self.program(compiler, "-O2", source="names.c")
+                alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+                run = self.run_traced(program, options=WHOLE)
+                self.assertEqual((run.out, run.trace.problems), (alone.stdout, []))
+                self.assertEqual(run.trace.counts["connect"], 2)
 
     def test_code_that_unloads_itself(self):
         """The call is over when its code has gone."""

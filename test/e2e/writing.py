@@ -98,6 +98,16 @@ class Held(TortureTest):
         self.assertEqual(trace.counts, CALLS)
         self.assertIn("SRCF", [kind for kind, _ in decode_trace.chunks(self.path.read_bytes())])
 
+    def test_ctrl_c_with_nobody_to_read_what_it_says(self):
+        """Its line goes into a pipe without a reader: a failed write, and no SIGPIPE."""
+        karst = self.start()
+        self.wait_until_it_reads(karst)
+        karst.stderr.close()
+        karst.send_signal(signal.SIGINT)
+        self.assertEqual(karst.wait(TIMEOUT), 0)
+        self.assertFalse(self.assert_all_events_are_there().info["resolved"])
+        karst.stdout.close()
+
     def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_events(self):
         karst = self.start()
         self.wait_until_it_reads(karst)

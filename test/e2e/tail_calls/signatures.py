@@ -10,6 +10,18 @@ TYPES = {
     "unsigned __int128": "(unsigned __int128){v} << 65", "float": "{v}.5f", "double": "{v}.25", "long double": "{v}.125L",
     "const char *": '&letters[{v} % 20]', "struct One": "one({v})", "struct Pair": "pair({v})", "struct Mixed": "mixed({v})",
     "struct Floats": "floats({v})", "struct Packed": "packed({v})", "struct Long": "extended({v})", "struct Big": "big({v})",
+    "struct Rows": "rows({v})", "struct Wide": "wide({v})", "struct Widest": "widest({v})",
+}
+# What the callee's own code reads where nothing has its address: in loops that compilers may begin before the first element.
+OWN = {
+    "struct Big": "for (int i = 0; i < {n}; ++i) sum = sum * 31 + (U){p}.v[i];",
+    "struct Rows": "for (int i = 0; i < 5; ++i) sum = sum * 31 + (U)({p}.v[i].a ^ {p}.v[i].b);",
+    "struct Wide": "for (int i = 3; i-- > 0;) sum += (U)({p}.v[i].d[0] * 3 + {p}.v[i].d[3]);",
+    "struct Widest": "for (int i = 0; i < {n}; i += 2) sum ^= (U){p}.v[1].l[i] + (U){p}.v[0].l[i + 5];",
+    "struct Pair": "sum += (U){p}.a * 5 + (U){p}.b;", "struct Packed": "sum += (U){p}.b + (U){p}.a;",
+    "char": "sum += (U){p} * 3;", "unsigned short": "sum += (U){p} * 5;", "int": "sum = sum * 7 + (U){p};",
+    "long": "sum ^= (U){p};", "float": "sum += (U)({p} * 8);", "double": "sum += (U)({p} * 4);",
+    "const char *": "sum += (U){p}[1];",
 }
 COMMON = list(TYPES)[:4] + ["double", "const char *"]
 RESULTS = ["void", "int", "double", "long double", "struct Pair", "struct Mixed", "struct Big"]
@@ -27,6 +39,9 @@ struct Floats { float a, b, c; };
 struct Packed { char a; long b; } __attribute__((packed));
 struct Long { long double a; };
 struct Big { int v[7]; };
+struct Rows { struct { long a, b; } v[5]; };
+struct Wide { struct { double d[4]; } v[3]; };
+struct Widest { struct { long l[12]; } v[2]; };
 NOINLINE static struct One one(int v) { struct One s; s.c = (char)v; return s; }
 NOINLINE static struct Pair pair(int v) { struct Pair s; s.a = v; s.b = v * 7; return s; }
 NOINLINE static struct Mixed mixed(int v) { struct Mixed s; memset(&s, 0, sizeof s); s.a = v / 4.0; s.b = v; return s; }
@@ -34,6 +49,9 @@ NOINLINE static struct Floats floats(int v) { struct Floats s; s.a = v; s.b = v 
 NOINLINE static struct Packed packed(int v) { struct Packed s; s.a = (char)v; s.b = v; return s; }
 NOINLINE static struct Long extended(int v) { struct Long s; memset(&s, 0, sizeof s); s.a = v / 8.0L; return s; }
 NOINLINE static struct Big big(int v) { struct Big s; for (int i = 0; i < 7; ++i) s.v[i] = v * i; return s; }
+NOINLINE static struct Rows rows(int v) { struct Rows s; for (int i = 0; i < 5; ++i) { s.v[i].a = v + i; s.v[i].b = v * i; } return s; }
+NOINLINE static struct Wide wide(int v) { struct Wide s; for (int i = 0; i < 12; ++i) s.v[i / 4].d[i % 4] = v + i / 2.0; return s; }
+NOINLINE static struct Widest widest(int v) { struct Widest s; for (int i = 0; i < 24; ++i) s.v[i / 12].l[i % 12] = v * i; return s; }
 static U sum;
 static volatile int sink;
 NOINLINE static void add(const void *from, U size) { const unsigned char *p = (const unsigned char *)from; for (U i = 0; i < size; ++i) sum = sum * 31 + p[i]; }
@@ -47,7 +65,8 @@ def function(n, chance):
     result = chance.choice(RESULTS)
     parameters = ", ".join(f"{kind} p{i}" for i, kind in enumerate(kinds)) or "void"
     names = ", ".join(f"p{i}" for i in range(count))
-    sums = "".join(f" add(p{i}, 1);" if "*" in kind else f" add(&p{i}, {SIZES.get(kind, f'sizeof p{i}')});"
+    sums = "".join(" " + OWN[kind].format(p=f"p{i}", n=chance.randrange(2, 7)) if kind in OWN and chance.random() < 0.5 else
+                   f" add(p{i}, 1);" if "*" in kind else f" add(&p{i}, {SIZES.get(kind, f'sizeof p{i}')});"
                    for i, kind in enumerate(kinds))
     value = {"void": "", "int": "return (int)sum;", "double": "return (double)(sum % 1000);",
              "long double": "return (long double)(sum % 1000) / 3;", "struct Pair": "return pair((int)(sum % 1000));",
