@@ -242,6 +242,7 @@ bool may_be_in_place(const Callees& callees, StackArguments* arguments, const In
 
 std::vector<symbols::ParametersOf> parameters_of(const ElfImage& image, const std::vector<std::uint64_t>& functions) {
   std::vector<symbols::ParametersOf> asked;
+  asked.reserve(functions.size());
   for (const std::uint64_t address : functions) asked.push_back({address, {}, true, false});
   if (asked.empty()) return asked;
   const auto find = [&](std::uint64_t address) {

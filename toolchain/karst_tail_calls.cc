@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
     if (behind != symbols.begin() && call.entry - behind[-1] <= kMostBeforeSled) begins.emplace(call.entry, behind[-1]);
   }
   std::vector<std::uint64_t> functions;
+  functions.reserve(begins.size());
   for (const auto& [entry, begin] : begins) functions.push_back(begin);
   std::sort(functions.begin(), functions.end());
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
