@@ -95,8 +95,10 @@ const void* module_of(const void* address) {
 }  // namespace
 
 void find_operators(const void* malloc_behind, bool is_late) {
-  // dlsym() takes memory where it finds nothing, so the first one stands for all.
-  const bool is_there = is_late || dlsym(RTLD_NEXT, g_operators[0].name) != nullptr;
+  // Where dlsym() finds nothing it takes memory for its words, and another library's has that freed: by an allocator of
+  // the program's that is not ready for that before main(). So the first one stands for all, and is looked for first.
+  const bool is_there =
+      is_late || (is_defined(g_operators[0].name) && dlsym(RTLD_NEXT, g_operators[0].name) != nullptr);
   if (!is_late && is_there)
     for (StandIn& one : g_operators) one.behind = dlsym(RTLD_NEXT, one.name);
   const void* const allocator = module_of(malloc_behind);

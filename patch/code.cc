@@ -162,7 +162,7 @@ void Code::gather_from(Part& part) {
         // Code that finds out where it lies names itself.
         const bool names_itself = i.target == frame.code.begin + i.offset;
         if (frame.code.contains(i.target) && i.target != frame.code.begin && !names_itself) part.labels.add(i.target);
-        if (!image_->is_code(i.target)) gather_table(part, f, i.target, sizeof(std::int32_t));
+        gather_table(part, f, i.target, sizeof(std::int32_t));
       }
       gather_wide_number(part, f, i);
       // A program at a fixed address may have any address as a number in an instruction.
@@ -212,14 +212,14 @@ void Code::gather_wide_number(Part& part, std::size_t frame, const Instruction& 
   std::memcpy(&number, &code[2], sizeof number);
   for (const std::uint64_t address : {number, global_offset_table_ + number}) {
     gather_number(part, frame, address);
-    if (image_->is_code(address)) continue;
     gather_table(part, frame, address, sizeof(std::int32_t));
     gather_table(part, frame, address, sizeof(std::int64_t));
   }
 }
 
 // Compilers' jumps by tables: entries of 4 bytes, with -mcmodel=large of 8, distances from the table's own address,
-// which an instruction names. Tables of whole addresses are among the pointers in data.
+// which an instruction names. Tables of whole addresses are among the pointers in data. Data may lie in the segment of
+// code (gold, -z noseparate-code), so what lies there is read as a table, too.
 void Code::gather_table(Part& part, std::size_t frame, std::uint64_t table, unsigned size) {
   const Range own = frames_->all()[frame].code;
   std::uint32_t inside = 0;

@@ -153,10 +153,10 @@ std::vector<ElfImage::CodePointer> ElfImage::code_pointers() const {
   };
   const std::uint64_t relocations = dynamic(DT_RELA);
   const std::uint64_t size = dynamic(DT_RELASZ);
-  // As they stand in the file: all there is of a program at a fixed address, and of RELR's relocations. The table of
-  // the others has addresses as well, which are those read below.
+  // As they stand in the file: all there is of a program at a fixed address, whose constants may lie beside its code,
+  // and of RELR's relocations. The table of the others has addresses as well, which are those read below.
   for (const Elf64_Phdr& s : segments_) {
-    if (s.p_type != PT_LOAD || (s.p_flags & PF_X) != 0) continue;
+    if (s.p_type != PT_LOAD || ((s.p_flags & PF_X) != 0 && !is_fixed_)) continue;
     const auto bytes = from(s.p_vaddr);
     for (std::size_t at = (8 - s.p_vaddr % 8) % 8; at + 8 <= bytes.size(); at += 8)
       if (s.p_vaddr + at - relocations >= size) see(s.p_vaddr + at, load<std::uint64_t>(bytes.data() + at));

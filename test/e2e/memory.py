@@ -189,6 +189,12 @@ class Memory(TortureTest):
                         "-lstdc++", compiler="gcc")
         self.assert_same_results(program)
 
+    def test_an_allocator_that_may_not_be_called_early(self):
+        program = build("memory.early_free", "memory/early_free.c", "-O1", "-fno-builtin", compiler="gcc")
+        for kinds in ("net,memory", "memory,net", "files,memory,locks", "memory"):
+            with self.subTest(kinds=kinds):
+                self.assertEqual(self.run_traced(program, options=("--system", kinds)).out, "0 early\n")
+
     def test_an_allocator_that_cannot_be_seen(self):
         """All of its functions are seen, or none is."""
         own = build("memory_own_loops.o", "memory/own_allocator.cc", "-std=c++20", "-O2", "-fno-builtin", "-c", "-DLOOPS", compiler="g++")

@@ -235,6 +235,19 @@ class Stock(TortureTest):
                 self.assertEqual((run.trace.counts, run.trace.info["tail_calls"]),
                                  ({"main": 1, "by_switch": 400, "target": 400}, 200))
 
+    def test_tables_beside_code(self):
+        """Constants may lie in the segment of code: where a table leads there is no room for a jump."""
+        for flags in (("-fPIE", "-pie"), ("-fno-pie", "-no-pie", "-DABSOLUTE"), ("-fno-pie", "-no-pie")):
+            for layout in ("-Wl,-z,noseparate-code", "-Wl,-z,separate-code"):
+                with self.subTest(flags=flags, layout=layout):
+                    name = f"plain.switch{flags[-1]}{layout[7:10]}"
+                    program = build(name, "plain/switch_of_all_values.c", "-O1", *flags, "-s", layout,
+                                    str(HERE / "plain/switch_of_all_values.S"), compiler="gcc")
+                    plain = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+                    run = self.run_traced(program, options=WHOLE)
+                    self.assertEqual(run.out, plain.stdout)
+                    self.assert_whole(run.trace)
+
     def test_flags_as_arguments_and_results(self):
         program = build("plain.flags", "plain/flags.c", "-O2", "-mno-red-zone", compiler="gcc")
         plain = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
