@@ -33,8 +33,9 @@ constexpr std::chrono::microseconds kChangeLasts{1000};
 constexpr std::chrono::microseconds kLeastChange{250};
 constexpr std::chrono::microseconds kStopLasts{2500};
 // From the first that is asked to stop to the last that does: so long the others may stand still for one. Then they go
-// on, and there is another try.
+// on, and there is another try. Of hundreds each one takes some more.
 constexpr std::chrono::milliseconds kAllStopWithin{5};
+constexpr std::chrono::microseconds kEachStopsWithin{100};
 constexpr std::chrono::milliseconds kLookAfter{1};  // whether who has not stopped is in uninterruptible sleep
 constexpr std::chrono::seconds kTriesFor{5};        // in which they have not stopped at once
 constexpr std::size_t kMostStops = 200;             // and one more for so many functions:
@@ -83,6 +84,7 @@ class Stopped {
           problem_ = "its thread " + std::to_string(thread) + " cannot be stopped: " + std::strerror(error);
       }
       if (threads_.empty()) began_ = SteadyClock::now();
+      until_ = began_ + kAllStopWithin + kEachStopsWithin * static_cast<int>(known.size());
       for (Tracee& tracee : fresh) tracee.interrupt();
       for (Tracee& tracee : fresh) {
         wait_for(process, tracee, memory);
@@ -165,7 +167,7 @@ class Stopped {
       if (!held || !std::getline(std::ifstream(held->path("comm")), name) || !name.starts_with("karst-")) continue;
       helpers_.push_back(std::move(*held));
       Tracee tracee(helpers_.back(), child);
-      if (!tracee.attached() || !tracee.stop(began_ + kAllStopWithin)) {
+      if (!tracee.attached() || !tracee.stop(SteadyClock::now() + kAllStopWithin)) {
         if (tracee.attached()) problem_ = "libkarst's own process " + std::to_string(child) + " did not stop";
       } else if (!memory.is_of(helpers_.back(), child)) {
         continue;  // of another program's
@@ -179,7 +181,7 @@ class Stopped {
     const pid_t thread = tracee.thread();
     const auto wait = deep_wait_of(process, thread, memory);
     if (wait && !wait->is_vfork && !wait->is_exec) return waiting_.push_back(*wait);
-    if (!wait && (tracee.stop(began_ + kAllStopWithin) || !tracee.attached())) return;
+    if (!wait && (tracee.stop(until_) || !tracee.attached())) return;
     late_ = thread;
     const std::string which = "its thread " + std::to_string(thread);
     problem_ = !wait ? which + " did not stop within some milliseconds (a busy machine?)"
@@ -196,6 +198,7 @@ class Stopped {
   pid_t late_ = 0;
   bool is_other_program_ = false;
   SteadyClock::time_point began_;
+  SteadyClock::time_point until_;  // when all have stopped, or there is another try
 };
 
 bool is_stood_in(const Edits& edits, const std::vector<std::uint64_t>& places) {

@@ -89,6 +89,17 @@ bool BusyCode::has(std::uint64_t address) const {
                      [address](const Range& r) { return address >= r.begin && address < r.end; });
 }
 
+// A signal's frame is the address to return by, and the kernel's ucontext, in whose registers rip is the seventeenth.
+bool BusyCode::interrupted_a_call(const StackWords& stack, std::size_t at, const ForeignMemory& memory) const {
+  constexpr std::size_t kRip = 22;  // words behind the address: flags, link and stack (5), then registers
+  return stack.words.size() - at > kRip && is_behind_call(stack.words[at + kRip], memory);
+}
+
+bool BusyCode::is_behind_call(std::uint64_t address, const ForeignMemory& memory) const {
+  constexpr std::uint16_t kSystemCall = 0x050f;
+  return !has(address) && memory.get<std::uint16_t>(address - kSystemCallSize) == kSystemCall;
+}
+
 BusyCode::Verdict BusyCode::judge(const StackWords& stack, const ForeignMemory& memory) const {
   const auto within = [](const std::vector<Range>& ranges, std::uint64_t address) {
     return std::any_of(ranges.begin(), ranges.end(),
@@ -99,17 +110,25 @@ BusyCode::Verdict BusyCode::judge(const StackWords& stack, const ForeignMemory& 
   const bool is_asleep = sleeps(stack.registers);
   // A thread that runs in libc may hold any of its locks, those of names that are not exported among them.
   if (!is_asleep && (only_sleepers_ || within(libc_, at))) return Verdict::kBusy;
-  const bool is_clear = std::none_of(stack.words.begin(), stack.words.end(), [&](std::uint64_t word) {
-    if (!within(code_, word)) return false;
-    return (has(word) && follows_call(word, memory)) || is_signal_return(word, memory);
-  });
-  return is_clear ? Verdict::kFree : Verdict::kNotKnown;
+  const auto is_clear = [&](std::size_t n) {
+    const std::uint64_t word = stack.words[n];
+    if (!within(code_, word)) return true;
+    if (has(word) && follows_call(word, memory)) return false;
+    return !is_signal_return(word, memory) || interrupted_a_call(stack, n, memory);
+  };
+  bool all_clear = true;
+  for (std::size_t n = 0; n < stack.words.size() && all_clear; ++n) all_clear = is_clear(n);
+  return all_clear ? Verdict::kFree : Verdict::kNotKnown;
 }
 
 bool BusyCode::is_free(const std::vector<std::uint64_t>& frames, const ForeignMemory& memory) const {
-  return std::none_of(frames.begin(), frames.end(), [&](std::uint64_t address) {
-    return has(address) || has(address - 1) || is_signal_return(address, memory);
-  });
+  for (std::size_t n = 0; n < frames.size(); ++n) {
+    if (has(frames[n]) || has(frames[n] - 1)) return false;
+    // Behind a signal's frame comes where it interrupted the thread.
+    if (is_signal_return(frames[n], memory) && (n + 1 == frames.size() || !is_behind_call(frames[n + 1], memory)))
+      return false;
+  }
+  return true;
 }
 
 std::optional<StackWords> stack_of(const user_regs_struct& registers, const ForeignMemory& memory,

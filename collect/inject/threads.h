@@ -41,6 +41,11 @@ class BusyCode {
     std::uint64_t end;
   };
   bool has(std::uint64_t address) const;
+  /// The signal whose frame begins at this word came while the thread was in a system call, as select(), and not in
+  /// code that may hold a lock. (PostgreSQL forks in its handlers; the children never leave them.)
+  bool interrupted_a_call(const StackWords& stack, std::size_t at, const ForeignMemory& memory) const;
+  /// A system call's instruction stands before that address.
+  bool is_behind_call(std::uint64_t address, const ForeignMemory& memory) const;
   std::vector<Range> ranges_;
   std::vector<Range> code_;
   std::vector<Range> libc_;

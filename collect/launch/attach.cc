@@ -299,6 +299,8 @@ Result<Attached> attach_or_load(const HeldProcess& process, const std::string& l
       if (const auto led = write_jumps(process); !led) return problem(led.error());
     }
   }
+  // Of a child that was forked while its parent was off.
+  if (!found && call_runtime(process, "karst_attach_adopt", "")) found = attach(process);
   if (!found && !plain.choice.option().empty()) {
     auto patched = patch_process(process, facts->uid, plain, programs);
     if (!patched) return problem(patched.error());

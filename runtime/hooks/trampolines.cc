@@ -109,12 +109,16 @@ long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint
     if (at < step + lowest) break;
     at -= step;
   }
+  // What has its stubs there needs trampolines that reach both. Above a program its heap grows: so from the middle on.
+  // Above a library the first thread's stack grows down: so as near as there is room.
+  constexpr std::uintptr_t kLibraries = 0x7000'0000'0000;
   const std::uintptr_t highest = align_down(text_begin + arch::kReach - size, arch::kPage);
-  for (std::uintptr_t at = highest; at > text_end; at -= step) {
-    const long got = map_at(at, size);
-    if (got != -1) return got;
-    if (at < step) break;
-  }
+  const std::uintptr_t middle = align_down(text_begin + arch::kReach / 2, arch::kPage);
+  const std::uintptr_t first = middle > text_end && text_begin < kLibraries ? middle : align_up(text_end, arch::kPage);
+  for (std::uintptr_t at = first; at <= highest; at += step)
+    if (const long got = map_at(at, size); got != -1) return got;
+  for (std::uintptr_t at = first; at > text_end + step; at -= step)
+    if (const long got = map_at(at - step, size); got != -1) return got;
   return -1;
 }
 

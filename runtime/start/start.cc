@@ -58,11 +58,12 @@ __attribute__((visibility("default"))) void karst_register_module(const void* no
 __attribute__((visibility("default"))) void karst_unregister_module(const void* note, int loaded);
 /// karst attach has a thread of a process that runs call these, in this order; between them it writes the jumps to the
 /// stubs that the first has mapped (collect/inject/patch.h). `options` are as in KARST_OPTIONS. The third is for a
-/// process that is traced, and maps stubs of detours. Null: karst_attach_problem says why not. All signals are blocked
-/// meanwhile.
+/// process that is traced, and maps stubs of detours; the fourth gives a forked child an arena. Null:
+/// karst_attach_problem says why not. All signals are blocked meanwhile.
 __attribute__((visibility("default"))) const void* karst_attach_fetch(const char* options);
 __attribute__((visibility("default"))) const void* karst_attach_enter(const char* options);
 __attribute__((visibility("default"))) const void* karst_attach_detours(const char* options);
+__attribute__((visibility("default"))) const void* karst_attach_adopt(const char* options);
 __attribute__((visibility("default"))) const char* karst_attach_problem();
 /// The same for modules of other namespaces, which cannot see the symbols: it is libkarst's ELF entry point.
 __attribute__((visibility("hidden"), used)) void karst_module_event(const void* note, int loaded);
@@ -405,6 +406,11 @@ const char* fetch_detours_for_attach(char** environment) {
   return fetch_detours(Options::from(environment));
 }
 
+/// A forked child has an arena of its own from its first event on, and none while it is off.
+const char* adopt_for_attach() {
+  return g_first == nullptr && g_life == Life::kTracing && own_arena() ? nullptr : "it is not traced";
+}
+
 const char* enter_for_attach() {
   if (const char* why = why_no_attach()) return why;
   if (const char* why = trace_all(false)) {
@@ -447,6 +453,7 @@ const void* karst_attach_detours(const char* options) {
   return karst::runtime::as_handle(karst::runtime::with_options(options, karst::runtime::fetch_detours_for_attach));
 }
 
+const void* karst_attach_adopt(const char*) { return karst::runtime::as_handle(karst::runtime::adopt_for_attach()); }
 const void* karst_attach_enter(const char*) { return karst::runtime::as_handle(karst::runtime::enter_for_attach()); }
 
 const char* karst_attach_problem() { return karst::runtime::g_attach_problem; }

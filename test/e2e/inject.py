@@ -397,6 +397,67 @@ class Detaching(InjectTest):
             self.assertIn("needs a place to wait for: --trigger", done.stderr)
 
 
+class Others(InjectTest):
+    def test_hundreds_of_threads(self):
+        """They are stopped and let go on, each time."""
+        for compiler in ("gcc", "karst-gcc"):
+            with self.subTest(compiler=compiler):
+                program = build(f"inject-many-threads-{compiler}", "inject/many_threads.c", "-O2", "-pthread", compiler=compiler)
+                child = self.start(program, "300")
+                for _ in range(3):
+                    self.attach(child.pid, "--min-instructions", "0")
+                    done = subprocess.run([KARST, "detach", str(child.pid)], capture_output=True, text=True, timeout=TIMEOUT)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertNotIn("still", done.stderr)
+                self.finish(child)
+
+    def test_a_child_that_was_forked_in_a_handler(self):
+        """It never leaves the handler, which came while its parent slept."""
+        parent = self.start(build("inject-forks", "inject/forks.c", "-O2", compiler="gcc"), "handler")
+        time.sleep(0.1)
+        parent.send_signal(signal.SIGUSR1)
+        child = int(parent.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        self.assertIn("is traced from now on", self.attach(child, "--min-instructions", "0"))
+        time.sleep(0.1)
+        path = self.directory / "trace.karst"
+        subprocess.run([KARST, "snapshot", str(child), "-o", path], check=True, capture_output=True, timeout=TIMEOUT)
+        self.assertGreater(Trace(path).counts["work"], 0)
+
+    def test_a_program_with_addresses_reserved_below_its_libraries(self):
+        child = self.start(build("inject-reserves", "inject/reserves.c", "-O2", "-lm", compiler="gcc"))
+        self.attach(child.pid, "--library", "*", "--min-instructions", "0")
+        subprocess.run([KARST, "detach", str(child.pid)], check=True, capture_output=True, timeout=TIMEOUT)
+        self.attach(child.pid)
+        self.finish(child)
+
+    def test_a_child_that_was_forked_while_its_parent_was_off(self):
+        program = build("inject-forks", "inject/forks.c", "-O2", compiler="gcc")
+        parent = self.start(program)
+
+        def child():
+            parent.stdin.write("\n")
+            parent.stdin.flush()
+            number = int(parent.stdout.readline())
+            self.addCleanup(os.kill, number, signal.SIGKILL)
+            time.sleep(0.05)
+            return number
+
+        def is_traced(number):
+            self.assertRegex(self.attach(number, "--min-instructions", "0"), "is traced (from now on|again)|was traced already")
+            time.sleep(0.1)
+            path = self.directory / f"{number}.karst"
+            subprocess.run([KARST, "snapshot", str(number), "-o", path], check=True, capture_output=True, timeout=TIMEOUT)
+            self.assertGreater(Trace(path).counts["work"], 0)
+
+        self.attach(parent.pid, "--min-instructions", "0")
+        is_traced(child())
+        for command in ("off", "detach"):
+            subprocess.run([KARST, command, str(parent.pid)], check=True, capture_output=True, timeout=TIMEOUT)
+            is_traced(child())
+        self.assertGreater(child(), 0)  # the parent goes on
+
+
 class Stock(InjectTest):
     def test_an_interpreter_that_runs(self):
         """Debian's own python3, from inside of what it does: it prints the same, and its calls are seen."""

@@ -24,7 +24,7 @@ EXPORTED = """
     execve execveat execv execvp execvpe execl execle execlp fexecve posix_spawn posix_spawnp system popen
     getcontext setcontext swapcontext vfork
     _Unwind_SetIP pthread_create karst_frames_gone
-    karst_attach_fetch karst_attach_enter karst_attach_detours karst_attach_problem karst_attach_room
+    karst_attach_fetch karst_attach_enter karst_attach_detours karst_attach_adopt karst_attach_problem karst_attach_room
     karst_patched_modules karst_noted_values karst_handled
     __itt_api_init InitializeInjectionNvtx2
 """.split()
