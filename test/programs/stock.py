@@ -33,7 +33,8 @@ import wave
 from pathlib import Path
 from typing import NamedTuple
 
-KARST = str(Path(os.environ.get("KARST_BIN", Path(__file__).resolve().parent.parent.parent / "build/bin")) / "karst")
+BIN = Path(os.environ.get("KARST_BIN", Path(__file__).resolve().parent.parent.parent / "build/bin")).resolve()
+KARST = str(BIN / "karst")
 ALL_KINDS = "locks,files,net,memory"
 MODES = {
     "sched off": ["--sched", "off"],
