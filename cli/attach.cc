@@ -266,6 +266,9 @@ std::string stop_words(const collect::PatchedCode& patched) {
   std::string words = patched.stops == 1
                           ? "all threads were stopped once, for " + longest
                           : fmt::format("all threads were stopped {} times, for {} at most", patched.stops, longest);
+  constexpr std::uint64_t kMuch = 10'000'000;
+  if (patched.calls_ns >= kMuch)
+    words += fmt::format("; one did libkarst's part, for {} at most", duration_text(patched.calls_ns));
   if (patched.left != 0)
     words +=
         "; " + plural(patched.left, "function") + " left alone: " +

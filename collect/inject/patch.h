@@ -29,6 +29,7 @@ struct PatchedCode {
   std::uint64_t left = 0;
   std::uint32_t stops = 0;            ///< also those in which not all threads stopped, and nothing was changed
   std::uint64_t longest_stop_ns = 0;  ///< from the first request to a thread until all go on
+  std::uint64_t calls_ns = 0;         ///< how long a thread was kept with calls of libkarst's, at most; 0: not known
   std::string problem;                ///< why, in the last of these stops, not all threads stopped; empty: they did
 };
 

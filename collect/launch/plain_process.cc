@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -73,13 +74,19 @@ Result<PatchedCode> patch_process(const HeldProcess& process, uid_t user, const 
   programs.prepare(process, user);
   std::string options = how.choice.option() + (how.options.empty() ? "" : "," + how.options);
   if (how.stacks.value_or(!stack_switcher(programs).empty())) options += ",stacks=1";
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
   if (const Status fetched = fetch(process, "karst_attach_fetch", options, programs); !fetched) return fetched.error();
+  auto calls = Clock::now() - began;
   auto patched = write_jumps(process);
   if (!patched) return patched.error();
   if (patched->functions == 0 && patched->left != 0)
     return Error{"none of its " + std::to_string(patched->left) +
                  " functions could be patched: threads stand in all of them, or its code is not as in its file"};
+  const auto enters = Clock::now();
   if (const Status entered = call_runtime(process, "karst_attach_enter", ""); !entered) return entered.error();
+  calls += Clock::now() - enters;
+  patched->calls_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(calls).count());
   return patched;
 }
 
