@@ -182,8 +182,9 @@ void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries
                             const std::set<std::string>& loaded, const std::set<std::string>& built) {
   // Of one that was built for tracing, other compilers' functions are patched.
   const auto is_patched_in_part = [&](const collect::LibraryChoice& library) {
-    return std::any_of(patched.begin(), patched.end(),
-                       [&](const Module& m) { return m.functions != 0 && library.means(m.path); });
+    return std::any_of(patched.begin(), patched.end(), [&](const Module& m) {
+      return m.functions != 0 && built.contains(m.path) && library.means(m.path);
+    });
   };
   for (const collect::LibraryChoice& library : libraries)
     if (!has_match(library, loaded) && !is_patched_in_part(library))
