@@ -98,7 +98,7 @@ class Inside(TortureTest):
                 run = self.run_traced(build(
                     f"ways_out.{name}.{compiler}{''.join(kind)}", f"ways_out/{name}", "-O1", *STEADY,
                     *([] if clang else STEADY_GCC), *(["-std=c++20"] if cxx else []), "-pthread", *kind,
-                    compiler=str(BIN / compiler) if clang else compiler))
+                    compiler=str(BIN / compiler) if clang else compiler), options=("--no-patch",))
                 self.assertEqual(shown(run.trace.tree("--marks")),
                                  (CORPUS / name).with_suffix(".tree").read_text().splitlines())
                 self.assert_whole(run.trace)

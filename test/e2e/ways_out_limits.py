@@ -31,7 +31,7 @@ class Limits(TortureTest):
                                   compiler=compiler))
 
     def tree_of(self, program):
-        run = self.run_traced(program)
+        run = self.run_traced(program, options=("--no-patch",))
         missing = sum(count for message, count in run.trace.problems if "returned while they had not" in message)
         self.assertEqual(run.trace.info["open_calls"], missing)
         return shown(run.trace.tree("--marks")), missing

@@ -122,7 +122,7 @@ class Matrix:
 
     def counts(self, source):
         trace = source / "cell.karst"
-        self.command([self.bin / "karst", "run", "--memory", "2G", "--no-source", "--sched", "off", "-o", trace, "--",
+        self.command([self.bin / "karst", "run", "--no-patch", "--memory", "2G", "--no-source", "--sched", "off", "-o", trace, "--",
                       *self.program.run()], source)
         info = json.loads(self.command([self.bin / "karst", "info", "--format", "json", trace], source))
         if info["problems"] or info["overwritten_events"] or info["lost_events"]:

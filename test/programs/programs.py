@@ -85,7 +85,7 @@ class Bench:
         trace = self.directory / f"run-{len(self.traces)}.karst"
         options = ["--memory", memory, "--no-source", *self.options, "-o", trace]
         with open(stdin or os.devnull) as stream:
-            self.command(*self.before, self.bin / "karst", "run", *options, "--", *words, cwd=cwd or self.directory, env=env, stdin=stream)
+            self.command(*self.before, self.bin / "karst", "run", "--no-patch", *options, "--", *words, cwd=cwd or self.directory, env=env, stdin=stream)
         self.traces.append(trace)
         self.runs.append((words, cwd or self.directory, env, stdin))
 
