@@ -161,8 +161,8 @@ KARST_STUB_ karst_word<'q'> karst_word_of_(long long x) { return {karst_integer_
 KARST_STUB_ karst_word<'Q'> karst_word_of_(unsigned long long x) { return {karst_natural_word_(x)}; }
 KARST_STUB_ karst_word<'f'> karst_word_of_(float x) { return {karst_float_word_(x)}; }
 KARST_STUB_ karst_word<'d'> karst_word_of_(double x) { return {karst_double_word_(x)}; }
-// clang refuses the type where code may use general registers alone.
-#if !defined(__x86_64__) || defined(__SSE2__)
+// For code that may use general registers alone (-mgeneral-regs-only), in which clang refuses the type.
+#ifndef KARST_NO_LONG_DOUBLE
 KARST_STUB_ karst_word<'d'> karst_word_of_(long double x) { return {karst_double_word_(static_cast<double>(x))}; }
 #endif
 KARST_STUB_ karst_word<'s'> karst_word_of_(const char* x) { return {karst_address_word_(x)}; }
