@@ -12,7 +12,7 @@ class Suggestion(TortureTest):
     def build(self, name, *flags):
         program = self.directory / name
         subprocess.run([str(BIN / "karst-g++"), "-std=c++20", "-O1", "-g", "-fno-inline", *flags, f"-I{ROOT}",
-                        str(ROOT / "toolchain/asm_filter.cc"), str(HERE / "counts/filter.cc"), "-o", str(program)],
+                        str(ROOT / "toolchain/asm_filter.cc"), str(ROOT / "toolchain/sibling_call.cc"), str(HERE / "counts/filter.cc"), "-o", str(program)],
                        check=True, timeout=TIMEOUT)
         return program
 

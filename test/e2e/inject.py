@@ -94,7 +94,7 @@ class Attaching(InjectTest):
         return self.start(build("inject-asleep", "inject/asleep.c", "-O1", compiler="gcc"), *how)
 
     def test_the_only_thread_is_above_old_words(self):
-        for how in (("old",), ("old", "computes")):
+        for how in (("old",), ("old", "computes"), ("call",), ("call", "computes")):
             with self.subTest(how=how):
                 child = self.asleep(*how)
                 self.assertIn("is traced from now on", self.attach(child.pid, "--min-instructions", "0"))

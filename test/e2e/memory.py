@@ -205,7 +205,8 @@ class Memory(TortureTest):
         self.assertGreater(len(self.told_by(run)[0]), 0)
 
     def test_as_heaptrack_counts(self):
-        """Of programs that nobody rebuilt. heaptrack does not see what constructors take before its own begins."""
+        """Of programs that nobody rebuilt. heaptrack does not see what constructors take before its own begins,
+        and has the words of a dlsym() of its own that finds nothing."""
         if shutil.which("heaptrack") is None:
             self.skipTest("there is no heaptrack")
         environment = {"LC_ALL": "C", "PYTHONHASHSEED": "0"}
@@ -225,7 +226,7 @@ class Memory(TortureTest):
             run = self.run_traced(*command, options=MEMORY, env=environment)
             found = whole(run.trace.path)["all"]
             self.assertGreater(calls, 5)
-            self.assertIn(found["allocations"] - calls, range(4), command)
+            self.assertIn(found["allocations"] - calls, range(-1, 4), command)
             self.assertLess(abs(found["short_lived"] - short), 3, command)
 
     def test_told_in_every_command(self):

@@ -1,7 +1,8 @@
 // One thread, which sleeps in read() until a line comes, or with a second word computes until then:
 //   old        with words of the allocator and the dynamic linker on its stack, which nobody will return to
 //   callback   in a callback of dl_iterate_phdr(), which has the dynamic linker's lock
-//   handler    in a signal's handler
+//   handler    in a signal's handler, which came while it computed
+//   call       in one that came in a system call, where nobody has a lock
 // Says "right" and a number as it ends.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { kDeep = 16 << 10 };
@@ -66,9 +68,15 @@ int main(int count, char** words) {
   use_stack(20);
   if (strcmp(how, "old") == 0) wait_above_it();
   if (strcmp(how, "callback") == 0) dl_iterate_phdr(in_callback, NULL);
-  if (strcmp(how, "handler") == 0) {
+  if (strcmp(how, "call") == 0) {
     signal(SIGUSR1, in_handler);
     raise(SIGUSR1);
+  }
+  if (strcmp(how, "handler") == 0) {
+    const struct itimerval soon = {.it_value = {.tv_usec = 1000}};
+    signal(SIGALRM, in_handler);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    while (*(volatile int*)&g_got == 0) compute();
   }
   printf("right %d\n", g_got);
   return g_got == 1 ? 0 : 1;
