@@ -212,7 +212,7 @@ class Memory(TortureTest):
         environment = {"LC_ALL": "C", "PYTHONHASHSEED": "0"}
         for command in (("/usr/bin/sort", "-r", "/etc/passwd"),
                         ("/usr/bin/python3", "-S", "-c", "print(len([str(i) for i in range(2000)]))"),
-                        ("/usr/bin/awk", "BEGIN { for (i = 0; i < 500; ++i) a[i] = i \"x\"; print length(a) }"),
+                        ("/usr/bin/mawk", "BEGIN { for (i = 0; i < 500; ++i) a[i] = i \"x\"; print length(a) }"),
                         ("/usr/bin/tar", "cf", "/dev/null", "/etc/passwd", "/etc/group")):
             out = self.directory / "heaptrack"
             subprocess.run(["heaptrack", "-o", str(out), *command], check=True, capture_output=True, timeout=TIMEOUT,
