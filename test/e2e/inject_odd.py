@@ -47,7 +47,8 @@ class FirstThreadGone(OddTest):
         self.assertIn("inject-no-main", self.karst("status", child.pid))
         self.karst("off", child.pid)
         self.karst("on", child.pid)
-        self.assertIn("blocked in clock_nanosleep", self.karst("where", child.pid))
+        # It sleeps most of the time, and computes now and then.
+        self.assertTrue(any("blocked in clock_nanosleep" in self.karst("where", child.pid) for _ in range(20)))
         self.karst("detach", child.pid)
         self.assertIn("is traced again", self.karst("attach", child.pid))
         self.finish(child)
