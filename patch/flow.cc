@@ -1,9 +1,9 @@
 #include "patch/flow.h"
 
-#include <Zydis/Decoder.h>
-
 #include <algorithm>
 #include <array>
+
+#include "patch/zydis.h"
 
 namespace karst::patch {
 
@@ -35,15 +35,12 @@ std::size_t Flow::first_of(std::size_t f) const {
 Flow::BeforeEntry Flow::before_entry(std::size_t f, std::size_t n) const {
   const Instruction& i = code_.of(f)[n];
   if (i.kind != Kind::kPlain && i.kind != Kind::kRelative) return BeforeEntry::kNever;
-  ZydisDecoder decoder;
-  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   ZydisDecodedInstruction in;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   const auto bytes = code_.bytes(address(f, i), i.size);
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &in, operands)) ||
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&zydis(), bytes.data(), bytes.size(), &in, operands)) ||
       in.mnemonic == ZYDIS_MNEMONIC_STD)
     return BeforeEntry::kNever;
-  const auto whole = [](ZydisRegister r) { return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r); };
   bool changed = false;
   for (std::size_t o = 0; o < in.operand_count; ++o) {
     const ZydisDecodedOperand& operand = operands[o];

@@ -1,9 +1,9 @@
 #include "patch/instruction.h"
 
-#include <Zydis/Decoder.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "patch/zydis.h"
 
 namespace karst::patch {
 namespace {
@@ -95,15 +95,6 @@ constexpr ZydisAccessedFlagsMask kArithmeticFlags =
 
 bool is_rip_relative(const ZydisDecodedInstruction& i) {
   return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == kFrame;
-}
-
-const ZydisDecoder& zydis() {
-  static const ZydisDecoder kDecoder = [] {
-    ZydisDecoder decoder;
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return decoder;
-  }();
-  return kDecoder;
 }
 
 /// How many bytes of it come before its first number.

@@ -1,10 +1,10 @@
 #include "patch/landings.h"
 
-#include <Zydis/Decoder.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
+
+#include "patch/zydis.h"
 
 namespace karst::patch {
 namespace {
@@ -19,9 +19,8 @@ struct Place {
 /// of the shadow stack before the last. They are filled without a jump between; the order differs.
 class Search {
  public:
-  Search(const Frames& frames, const Code& code, const Joined& joined) : frames_(frames), code_(code), joined_(joined) {
-    ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  }
+  Search(const Frames& frames, const Code& code, const Joined& joined)
+      : frames_(frames), code_(code), joined_(joined) {}
 
   std::vector<Landing> all() {
     const std::vector<Code::Numbered> saved = code_.stack_pointers_saved();
@@ -47,7 +46,7 @@ class Search {
 
   bool decode(std::size_t n) {
     const auto bytes = code_.bytes(address(n), at(n).size);
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, bytes.data(), bytes.size(), &in_, operands_));
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&zydis(), bytes.data(), bytes.size(), &in_, operands_));
   }
 
   /// Where the decoded instruction, a mov of 8 bytes to memory, puts something.
@@ -167,7 +166,6 @@ class Search {
   const Frames& frames_;
   const Code& code_;
   const Joined& joined_;
-  ZydisDecoder decoder_{};
   ZydisDecodedInstruction in_{};
   ZydisDecodedOperand operands_[ZYDIS_MAX_OPERAND_COUNT]{};
   std::size_t f_ = 0;

@@ -2,10 +2,10 @@
 // a table of addresses, a table of distances, or a number. Then its first entry tells.
 #include "patch/leaving.h"
 
-#include <Zydis/Decoder.h>
-
 #include <algorithm>
 #include <array>
+
+#include "patch/zydis.h"
 
 namespace karst::patch {
 namespace {
@@ -24,16 +24,9 @@ struct Decoded {
 };
 
 bool decode(std::span<const std::byte> bytes, Decoded& decoded) {
-  static const ZydisDecoder kDecoder = [] {
-    ZydisDecoder decoder;
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return decoder;
-  }();
   return ZYAN_SUCCESS(
-      ZydisDecoderDecodeFull(&kDecoder, bytes.data(), bytes.size(), &decoded.in, decoded.operands.data()));
+      ZydisDecoderDecodeFull(&zydis(), bytes.data(), bytes.size(), &decoded.in, decoded.operands.data()));
 }
-
-int whole(ZydisRegister r) { return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r); }
 
 bool is_kept_by_calls(int r) {
   return r == ZYDIS_REGISTER_RBX || r == ZYDIS_REGISTER_RBP || (r >= ZYDIS_REGISTER_R12 && r <= ZYDIS_REGISTER_R15);

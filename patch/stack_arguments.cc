@@ -1,7 +1,5 @@
 #include "patch/stack_arguments.h"
 
-#include <Zydis/Decoder.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,6 +10,7 @@
 
 #include "patch/flow.h"
 #include "patch/tail_calls.h"
+#include "patch/zydis.h"
 
 namespace karst::patch {
 namespace {
@@ -24,22 +23,13 @@ constexpr std::int64_t kWord = 8;
 constexpr std::int64_t kFrameDepth = 16;  // from rbp, a frame pointer, to the CFA
 constexpr std::int64_t kNearCfa = 128;    // bytes below it
 
-const ZydisDecoder& whole_decoder() {
-  static const ZydisDecoder s_decoder = [] {
-    ZydisDecoder decoder;
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return decoder;
-  }();
-  return s_decoder;
-}
-
 /// One instruction with its explicit operands.
 struct Decoded {
   ZydisDecodedInstruction i{};
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT]{};
 
   bool decode(std::span<const std::byte> bytes) {
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&whole_decoder(), bytes.data(), bytes.size(), &i, operands));
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&zydis(), bytes.data(), bytes.size(), &i, operands));
   }
   std::span<const ZydisDecodedOperand> all() const { return {operands, i.operand_count_visible}; }
   bool is_register(std::size_t n, ZydisRegister reg) const {
@@ -47,8 +37,6 @@ struct Decoded {
            operands[n].reg.value == reg;
   }
 };
-
-ZydisRegister whole(ZydisRegister reg) { return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg); }
 
 constexpr std::size_t kRegisters = 16;
 
