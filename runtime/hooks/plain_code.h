@@ -1,7 +1,7 @@
-// Modules that have no sleds: karst finds where their functions can be patched, and gives a table of stubs
-// (format/patch_table.h). The stubs lie near the module and have sleds in them, so the module is entered, switched and
-// recorded as any other. Its own code is written to once, when nobody executes it: jumps to the stubs. At start the
-// runtime does so; in a process that runs karst attach, which can stop all threads.
+// Functions that have no sleds, of modules with or without: karst finds where their functions can be patched, and gives
+// a table of stubs (format/patch_table.h). The stubs lie near the module and have sleds in them, so the module is
+// entered, switched and recorded as any other. Its own code is written to once, when nobody executes it: jumps to the
+// stubs. At start the runtime does so; in a process that runs karst attach, which can stop all threads.
 //
 // Probes (hooks/probes.h) come the same way, also those of modules that have sleds: of such a table only the jumps are
 // used.
@@ -20,7 +20,7 @@ struct WantedCode {
   bool probes = false;     ///< the probes of any module
   bool detours = false;    ///< of functions that the program has in itself
 };
-/// Before there is an arena: asks the session for tables. Functions of modules with sleds are passed over. Returns how
+/// Before there is an arena: asks the session for tables. Those with sleds are not in them. Returns how
 /// many tables there are.
 std::uint32_t fetch_plain_code(const WantedCode& wanted);
 
