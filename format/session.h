@@ -90,7 +90,7 @@ enum class StartsHow : std::uint32_t {
   kAsUsual = 0,
   // The runtime is kept out of it, and why:
   kOtherLoader = 1,   ///< its dynamic linker is not glibc's
-  kOldLoader = 2,     ///< its dynamic linker is of a glibc that is older than kLeastGlibc
+  kOldLoader = 2,     ///< its dynamic linker is of a glibc that is older than 2.26
   kOtherMachine = 3,  ///< its code is for another processor
   kOtherRoot = 4,     ///< where it is started, libkarst.so cannot be read
   kNoRoom = 5,        ///< its arguments and environment leave no room for ours
@@ -98,8 +98,13 @@ enum class StartsHow : std::uint32_t {
   kOtherUser = 7,     ///< as another user than the process began as, in an environment without us
 };
 
-/// The oldest glibc whose functions libkarst.so and its companions are linked with. Its dynamic linker has that name.
-inline constexpr char kLeastGlibc[] = "GLIBC_2.34";
+/// Names by which a dynamic linker of glibc is known, with the zeros around them in a table of names.
+inline constexpr char kAnyGlibc[] = "\0GLIBC_PRIVATE";
+/// Since 2.26, which is the oldest that libkarst.so and its companions are loaded by.
+inline constexpr char kLeastGlibc[] = "\0_dl_exception_create";
+/// Since 2.34 all functions are in libc.so.6. Before it, libkarst-old-glibc.so brings the other libraries.
+inline constexpr char kOneLibrary[] = "\0GLIBC_2.34";
+inline constexpr char kOldGlibcLibrary[] = "libkarst-old-glibc.so.0";  ///< beside libkarst.so
 
 /// Where a forked child comes from: the nearest process before it that had an arena. kAsks: which process is meant.
 struct ForkOrigin {

@@ -89,9 +89,12 @@ double ns_of(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e9 + st
 /// LD_PRELOAD for the program: ours first, then what was there.
 Result<std::string> preload_value(const LaunchOptions& options) {
   std::string list = options.runtime;
-  for (const std::string& companion : options.companions) list += ":" + companion;
+  std::vector<std::string> behind = options.companions;
+  if (options.program.has_old_glibc)
+    behind.push_back(std::filesystem::path(options.runtime).replace_filename(format::kOldGlibcLibrary).string());
+  for (const std::string& companion : behind) list += ":" + companion;
   const auto colons = static_cast<std::size_t>(std::count(list.begin(), list.end(), ':'));
-  if (colons != options.companions.size() || list.find_first_of(" \t") != std::string::npos)
+  if (colons != behind.size() || list.find_first_of(" \t") != std::string::npos)
     return Error{"the tracing runtime's path " + options.runtime +
                  " has a space or a colon in it, which LD_PRELOAD cannot name; install Karst elsewhere"};
   const char* before = std::getenv("LD_PRELOAD");

@@ -181,12 +181,11 @@ std::string_view find_name(const ElfFile& file, std::initializer_list<std::strin
 bool has_coroutines(const ElfFile& file) { return !find_name(file, {".actor\0"sv, ".resume\0"sv}).empty(); }
 
 /// A dynamic linker, by the names that it has for those who are linked with it.
-enum class Loader { kNone, kGlibc, kOldGlibc, kOther };
+enum class Loader { kNone, kGlibc, kOldGlibc, kTooOldGlibc, kOther };
 Loader loader_of(const ElfFile& file) {
-  constexpr std::string_view kLeast("\0GLIBC_2.34", 12);
-  static_assert(kLeast.substr(1, 10) == format::kLeastGlibc);
-  if (!find_name(file, {kLeast}).empty()) return Loader::kGlibc;
-  if (!find_name(file, {"\0GLIBC_PRIVATE\0"sv}).empty()) return Loader::kOldGlibc;
+  const auto has = [&file](const auto& name) { return !find_name(file, {{name, sizeof name}}).empty(); };
+  if (has(format::kOneLibrary)) return Loader::kGlibc;
+  if (has(format::kAnyGlibc)) return has(format::kLeastGlibc) ? Loader::kOldGlibc : Loader::kTooOldGlibc;
   return find_name(file, {"\0dlopen\0"sv}).empty() ? Loader::kNone : Loader::kOther;
 }
 
@@ -203,13 +202,22 @@ std::string interpreter_of(const ElfFile& file) {
   return path;
 }
 
-const char* why_foreign(const ElfFile& file) {
+bool is_glibc(Loader loader) { return loader == Loader::kGlibc || loader == Loader::kOldGlibc; }
+
+/// `loader` is to load the program.
+void take_loader(Loader loader, Program& program) {
+  program.has_old_glibc = loader == Loader::kOldGlibc;
+  if (loader == Loader::kTooOldGlibc) program.why_foreign = kWhyOldLoader;
+  if (loader == Loader::kOther) program.why_foreign = kWhyOtherLoader;
+}
+
+void take_interpreter(const ElfFile& file, Program& program) {
   const std::string path = interpreter_of(file);
-  if (path.empty()) return nullptr;
+  if (path.empty()) return;
   const ElfFile interpreter(path);
-  if (!interpreter.is_elf()) return nullptr;  // the system says what it thinks of that
+  if (!interpreter.is_elf()) return;  // the system says what it thinks of that
   const Loader loader = loader_of(interpreter);
-  return loader == Loader::kGlibc ? nullptr : loader == Loader::kOldGlibc ? kWhyOldLoader : kWhyOtherLoader;
+  take_loader(loader == Loader::kNone ? Loader::kOther : loader, program);
 }
 
 /// What a dynamic linker of glibc is told to load, by its command line. Empty: nothing, or it looks for it in its own
@@ -233,7 +241,9 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
   program.interpreter = script_interpreter(path);
   if (!program.interpreter.empty() && scripts != 0) {
     const std::string shell = program.interpreter.substr(0, program.interpreter.find_first_of(" \t"));
-    program.why_foreign = describe(shell, {}, scripts - 1).why_foreign;
+    const Program of_shell = describe(shell, {}, scripts - 1);
+    program.why_foreign = of_shell.why_foreign;
+    program.has_old_glibc = of_shell.has_old_glibc;
   }
   const ElfFile file(path);
   if (file.is_elf()) {
@@ -242,10 +252,10 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
     if (program.has_sleds) program.dead_sleds = find_dead_sleds(file.get());
     program.has_plain_part = program.has_sleds && has_plain_part(file.get());
     program.is_static = is_static(file);
-    program.why_foreign = why_foreign(file);
+    take_interpreter(file, program);
     if (program.is_static) {
       const Loader loader = loader_of(file);
-      const std::string loaded = loader == Loader::kGlibc ? loaded_by(command) : std::string();
+      const std::string loaded = is_glibc(loader) ? loaded_by(command) : std::string();
       if (!loaded.empty()) {
         Program of_loader = describe(loaded, {}, 0);
         of_loader.file = std::exchange(of_loader.path, std::move(path));
@@ -253,11 +263,11 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
         of_loader.interpreter.clear();
         of_loader.is_static = false;
         of_loader.why_foreign = nullptr;
+        of_loader.has_old_glibc = loader == Loader::kOldGlibc;
         return of_loader;
       }
       program.is_static = loader == Loader::kNone;
-      if (loader == Loader::kOldGlibc) program.why_foreign = kWhyOldLoader;
-      if (loader == Loader::kOther) program.why_foreign = kWhyOtherLoader;
+      take_loader(loader, program);
     }
     const Wants wants = wants_of(file);
     const std::vector<std::string_view> libraries(wants.libraries.begin(), wants.libraries.end());
@@ -306,7 +316,7 @@ std::string program_of_process(const HeldProcess& process) {
   std::error_code error;
   std::string path = std::filesystem::read_symlink(process.path("exe"), error).string();
   const ElfFile file(process.path("exe"));
-  if (error || !file.is_elf() || !is_static(file) || loader_of(file) != Loader::kGlibc) return path;
+  if (error || !file.is_elf() || !is_static(file) || !is_glibc(loader_of(file))) return path;
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // of a command line, which is the process's to write
   std::ifstream in(process.path("cmdline"), std::ios::binary);
   std::vector<std::string> command;

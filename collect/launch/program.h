@@ -15,7 +15,7 @@ namespace karst::collect {
 inline constexpr const char* kWhyOtherLoader =
     "has another dynamic linker than glibc's, as that of musl: the tracing runtime cannot be loaded into it";
 inline constexpr const char* kWhyOldLoader =
-    "is loaded by a glibc that is older than 2.34: the tracing runtime cannot be loaded into it";
+    "is loaded by a glibc that is older than 2.26: the tracing runtime cannot be loaded into it";
 
 struct Program {
   std::filesystem::path path;  ///< the file to execute
@@ -29,6 +29,7 @@ struct Program {
   bool has_notes = false;             ///< it says notes of its own (karst/karst.h)
   bool has_coroutines = false;        ///< C++20's, as its symbols say
   const char* why_foreign = nullptr;  ///< null, or why its dynamic linker (or its script's) cannot load the runtime
+  bool has_old_glibc = false;         ///< the runtime comes with format::kOldGlibcLibrary
   bool has_libasan = false;           ///< gcc's AddressSanitizer, which wants to be the first library
   std::string stack_switcher;         ///< why it is known to switch stacks: "is linked with libco.so"; empty: it is not
 

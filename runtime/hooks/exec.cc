@@ -177,8 +177,8 @@ struct Named {
 /// What its environment is to be.
 struct Wished {
   ChildEnvironment::Wish wish = ChildEnvironment::Wish::kFollow;
-  bool has_libasan = false;
-  ChildEnvironment of(Strings given) const { return {given, wish, has_libasan}; }
+  ProgramNeeds needs = {};
+  ChildEnvironment of(Strings given) const { return {given, wish, needs}; }
 };
 
 /// Tells the session.
@@ -189,7 +189,7 @@ __attribute__((noinline)) Wished announce(const Named& named, Strings environmen
   if (!named.open(file)) return {};
   Starting starting{known};
   if (known == StartsHow::kAsUsual) starting = how_it_starts(file.get(), kept_library());
-  Wished wished{starting.how == StartsHow::kAsUsual ? Wish::kFollow : Wish::kLeave, starting.has_libasan};
+  Wished wished{starting.how == StartsHow::kAsUsual ? Wish::kFollow : Wish::kLeave, starting.needs};
   if (wished.wish == Wish::kFollow) {
     const Change change = wished.of(environment).change();
     if (change == Change::kTooLarge) starting.how = StartsHow::kNoRoom;
@@ -219,7 +219,7 @@ int start_program(const Named& named, Strings environment, Start start, IsTooBig
   const Wished wished = announce(named, environment, StartsHow::kAsUsual);
   const int result = start_in(environment, wished, start);
   if (wished.wish == ChildEnvironment::Wish::kLeave || !is_too_big(result)) return result;
-  const Wished without{ChildEnvironment::Wish::kLeave, false};
+  const Wished without{ChildEnvironment::Wish::kLeave, {}};
   if (wished.of(environment).change() != Change::kNew && without.of(environment).change() != Change::kNew)
     return result;
   announce(named, environment, StartsHow::kNoRoom);

@@ -92,6 +92,7 @@ bool is_ours(const ElfW(Ehdr) & head) {
 
 /// Which of the names a table of strings has.
 struct LoaderNames {
+  bool one_library = false;
   bool least_glibc = false;
   bool any_glibc = false;
   bool opens_libraries = false;
@@ -131,7 +132,7 @@ bool needs_libasan(int file, const Segments& segments) {
 
 LoaderNames names_of_loader(int file, const Segments& segments) {
   constexpr std::uint64_t kMostBytes = 1 << 16;
-  constexpr std::size_t kKeep = 16;  // longer than each name
+  constexpr std::size_t kKeep = 32;  // longer than each name
   std::uint64_t texts = 0;
   std::uint64_t size = 0;
   for_each_entry(file, segments, [&](const ElfW(Dyn) & entry) {
@@ -154,12 +155,11 @@ LoaderNames names_of_loader(int file, const Segments& segments) {
           if (name[k] != wanted[k]) return false;
         return true;
       };
-      constexpr char kLeast[] = "\0GLIBC_2.34";
-      static_assert(sizeof kLeast == sizeof format::kLeastGlibc + 1 && sizeof kLeast <= kKeep);
-      constexpr char kGlibc[] = "\0GLIBC_PRIVATE";
       constexpr char kOpens[] = "\0dlopen";
-      names.least_glibc = names.least_glibc || is(kLeast, sizeof kLeast);
-      names.any_glibc = names.any_glibc || is(kGlibc, sizeof kGlibc);
+      static_assert(sizeof format::kLeastGlibc <= kKeep);
+      names.one_library = names.one_library || is(format::kOneLibrary, sizeof format::kOneLibrary);
+      names.least_glibc = names.least_glibc || is(format::kLeastGlibc, sizeof format::kLeastGlibc);
+      names.any_glibc = names.any_glibc || is(format::kAnyGlibc, sizeof format::kAnyGlibc);
       names.opens_libraries = names.opens_libraries || is(kOpens, sizeof kOpens);
     }
     kept = all < kKeep ? all : kKeep - 1;
@@ -169,37 +169,40 @@ LoaderNames names_of_loader(int file, const Segments& segments) {
 }
 
 /// `is_program`: it was asked for as a program itself, and may be a static one.
-StartsHow how_it_loads(int loader, bool is_program) {
+Starting how_it_loads(int loader, bool is_program) {
   ElfW(Ehdr) head;
   Segments segments{};
   if (read_at(loader, &head, sizeof head, 0) != sizeof head || !is_elf(head) || !find_segments(loader, head, segments))
-    return StartsHow::kAsUsual;
-  if (segments.dynamic.p_type != PT_DYNAMIC) return StartsHow::kAsUsual;
+    return {};
+  if (segments.dynamic.p_type != PT_DYNAMIC) return {};
   const LoaderNames names = names_of_loader(loader, segments);
-  if (names.least_glibc) return StartsHow::kAsUsual;
-  if (names.any_glibc) return StartsHow::kOldLoader;
-  return names.opens_libraries || !is_program ? StartsHow::kOtherLoader : StartsHow::kAsUsual;
+  if (names.one_library) return {};
+  if (names.any_glibc && names.least_glibc) return {StartsHow::kAsUsual, {.old_glibc = true}};
+  if (names.any_glibc) return {StartsHow::kOldLoader};
+  return {names.opens_libraries || !is_program ? StartsHow::kOtherLoader : StartsHow::kAsUsual};
 }
 
-StartsHow how_its_interpreter_loads(int file, const Segments& segments) {
+Starting how_its_interpreter_loads(int file, const Segments& segments) {
   char path[1024];
   const std::uint64_t size = segments.interpreter.p_filesz;
   if (size == 0 || size > sizeof path || read_at(file, path, size, segments.interpreter.p_offset) != size ||
       path[size - 1] != '\0')
-    return StartsHow::kAsUsual;
+    return {};
   Identity identity{};
-  if (!identify(path, identity)) return StartsHow::kAsUsual;  // nor will it be started
-  if (identity.device == g_loader.device && identity.inode == g_loader.inode) return StartsHow::kAsUsual;
+  if (!identify(path, identity)) return {};  // nor will it be started
+  if (identity.device == g_loader.device && identity.inode == g_loader.inode) return {};
   const OpenFile loader(path);
-  return loader.get() >= 0 ? how_it_loads(loader.get(), false) : StartsHow::kAsUsual;
+  return loader.get() >= 0 ? how_it_loads(loader.get(), false) : Starting();
 }
 
 Starting how_elf_starts(int file, const ElfW(Ehdr) & head) {
   if (!is_ours(head)) return {StartsHow::kOtherMachine};
   Segments segments{};
   if (!find_segments(file, head, segments)) return {};
-  if (segments.interpreter.p_type != PT_INTERP) return {how_it_loads(file, true)};
-  return {how_its_interpreter_loads(file, segments), needs_libasan(file, segments)};
+  if (segments.interpreter.p_type != PT_INTERP) return how_it_loads(file, true);
+  Starting starting = how_its_interpreter_loads(file, segments);
+  starting.needs.libasan = needs_libasan(file, segments);
+  return starting;
 }
 
 /// The path behind #! in `line`, of which `size` bytes are known, ended by a zero; null: there is none.

@@ -4,6 +4,7 @@
 // that are taken for the moment; on the stack alone.
 #pragma once
 #include "format/session.h"
+#include "runtime/system/child_environment.h"
 
 namespace karst::runtime {
 
@@ -12,7 +13,7 @@ void note_own_loader();
 
 struct Starting {
   format::StartsHow how = format::StartsHow::kAsUsual;
-  bool has_libasan = false;  ///< gcc's AddressSanitizer as a library
+  ProgramNeeds needs = {};
 };
 
 /// Of an open file (to be read), or what a script names behind #!. `library`: path of libkarst.so.

@@ -1,5 +1,6 @@
 #include "runtime/system/child_environment.h"
 
+#include "format/session.h"
 #include "runtime/system/environment.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
@@ -29,6 +30,7 @@ constexpr std::size_t kKept = sizeof g_kept / sizeof g_kept[0];
 char g_text[16384];
 std::uint32_t g_text_size = 1;  // 0 means none
 char g_library[1024];
+char g_old_glibc[sizeof g_library + sizeof format::kOldGlibcLibrary];  // beside it
 
 /// What of ASAN_OPTIONS is ours; see collect/launch/launch.cc.
 constexpr char kAsanOption[] = "verify_asan_link_order=0";
@@ -115,6 +117,33 @@ bool is_joined(std::size_t i, const char* value) {
   return i == kPreload ? names_us_anywhere(value) : has_asan_option(value);
 }
 
+bool has_text(const char* text, const char* wanted) {
+  for (; *text != '\0'; ++text)
+    if (starts_with(text, wanted)) return true;
+  return false;
+}
+
+/// What belongs behind a variable of this value, or behind ours alone if that is null; empty: nothing.
+const char* behind(std::size_t i, const char* value, ProgramNeeds needs) {
+  const bool has = i != kPreload || !needs.old_glibc || has_text(text_of(g_kept[i]), format::kOldGlibcLibrary) ||
+                   (value != nullptr && has_text(value, format::kOldGlibcLibrary));
+  return has ? "" : g_old_glibc;
+}
+
+void note_library(const char* path, std::size_t size) {
+  copy(g_library, path, size);
+  while (size != 0 && path[size - 1] != '/') --size;
+  g_old_glibc[0] = ':';
+  copy(g_old_glibc + 1, path, size);
+  copy(g_old_glibc + 1 + size, format::kOldGlibcLibrary, sizeof format::kOldGlibcLibrary);
+}
+
+void append(char*& to, const char* text) {
+  const std::size_t size = length(text);
+  copy(to, text, size);
+  to += size;
+}
+
 }  // namespace
 
 void keep_for_children(char** environment, std::uint32_t preloads) {
@@ -129,7 +158,7 @@ void keep_for_children(char** environment, std::uint32_t preloads) {
         std::size_t first = 0;
         while (first < own.size && own.begin[first] != ':' && own.begin[first] != ' ') ++first;
         all = all && own.size != 0 && first < sizeof g_library && keep(kept, own.begin, own.size);
-        if (all) copy(g_library, own.begin, first);
+        if (all) note_library(own.begin, first);
       } else if (is_of_us(static_cast<std::size_t>(&kept - g_kept), value)) {
         all = all && keep(kept, value, length(value));
       }
@@ -150,8 +179,8 @@ bool is_readable_text(const char* text) {
 
 const char* kept_library() { return g_library; }
 
-ChildEnvironment::ChildEnvironment(char* const* given, Wish wish, bool has_libasan)
-    : given_(given), wish_(wish), has_libasan_(has_libasan) {
+ChildEnvironment::ChildEnvironment(char* const* given, Wish wish, ProgramNeeds needs)
+    : given_(given), wish_(wish), needs_(needs) {
   if (wish == Wish::kFollow && g_kept[kPreload].offset == 0) return;
   wish == Wish::kFollow ? wish_to_follow() : wish_to_leave();
   if (change_ == Change::kNew && (count_ > kMost || text_size_ > kMostText)) change_ = Change::kTooLarge;
@@ -166,7 +195,7 @@ void ChildEnvironment::wish_to_follow() {
     const char* const variable = given_[count_];
     if (variable == nullptr) break;
     const std::size_t i = kept_of(reader, variable);
-    if (i == kKept || !is_kept(i, has_libasan_)) continue;
+    if (i == kKept || !is_kept(i, needs_.libasan)) continue;
     const char* const value = variable + length(g_kept[i].name);
     const std::size_t size = reader.length_of(value, kMostValue);
     if (size == kMostValue) return;
@@ -180,15 +209,20 @@ void ChildEnvironment::wish_to_follow() {
       return;
     }
     has[i] = true;
-    if (g_kept[i].joins != Joins::kAsList || is_joined(i, value)) continue;
+    if (g_kept[i].joins != Joins::kAsList) continue;
+    const std::size_t more = length(behind(i, value, needs_));
+    if (is_joined(i, value) && more == 0) continue;
     joined = false;
-    text_size_ += length(text_of(g_kept[i])) + 1 + size + 1;
+    text_size_ += length(text_of(g_kept[i])) + 1 + size + more + 1;
   }
   entries_ = count_;
   for (std::size_t i = 0; i < kKept; ++i)
-    if (is_kept(i, has_libasan_) && !has[i]) ++entries_;
+    if (is_kept(i, needs_.libasan) && !has[i]) {
+      ++entries_;
+      text_size_ += length(text_of(g_kept[i])) + length(behind(i, nullptr, needs_)) + 1;
+    }
   // Variables beside these two may have been taken out of an environment that is ours else.
-  if (has[kPreload] && has[kOptions] && joined && (has[kAsan] || !has_libasan_)) return;
+  if (has[kPreload] && has[kOptions] && joined && (has[kAsan] || !needs_.libasan)) return;
   change_ = Change::kNew;
 }
 
@@ -222,7 +256,7 @@ char** ChildEnvironment::make(void* memory) const {
     char* const variable = given_[n];
     const std::size_t i = kept_of(reader, variable);
     const bool leaves = wish_ == Wish::kLeave;
-    if (i == kKept || (!leaves && !is_kept(i, has_libasan_))) {
+    if (i == kKept || (!leaves && !is_kept(i, needs_.libasan))) {
       list[used++] = variable;
       continue;
     }
@@ -241,22 +275,27 @@ char** ChildEnvironment::make(void* memory) const {
       }
       continue;
     }
-    if (g_kept[i].joins != Joins::kAsList || is_joined(i, value)) {
+    const char* const more = behind(i, value, needs_);
+    const bool is_whole = is_joined(i, value);
+    if (g_kept[i].joins != Joins::kAsList || (is_whole && *more == '\0')) {
       list[used++] = variable;
       continue;
     }
     list[used++] = text;
-    const std::size_t own = length(text_of(g_kept[i]));
-    const std::size_t size = length(value);
-    copy(text, text_of(g_kept[i]), own);
-    text += own;
-    if (size != 0) *text++ = ':';
-    copy(text, value, size + 1);
-    text += size + 1;
+    if (!is_whole) append(text, text_of(g_kept[i]));
+    if (!is_whole && *value != '\0') append(text, ":");
+    append(text, is_whole ? variable : value);
+    append(text, more);
+    *text++ = '\0';
   }
   if (wish_ == Wish::kFollow)
     for (std::size_t i = 0; i < kKept; ++i)
-      if (is_kept(i, has_libasan_) && !has[i]) list[used++] = const_cast<char*>(text_of(g_kept[i]));
+      if (is_kept(i, needs_.libasan) && !has[i]) {
+        list[used++] = text;
+        append(text, text_of(g_kept[i]));
+        append(text, behind(i, nullptr, needs_));
+        *text++ = '\0';
+      }
   list[used] = nullptr;
   return list;
 }

@@ -19,6 +19,12 @@ bool is_readable_text(const char* text);
 /// Where this libkarst.so is; empty: nothing was kept.
 const char* kept_library();
 
+/// What a program wants in its environment beside us.
+struct ProgramNeeds {
+  bool libasan = false;    ///< it has gcc's AddressSanitizer, which wants to be told that it need not come first
+  bool old_glibc = false;  ///< its glibc is another one than ours, and wants format::kOldGlibcLibrary
+};
+
 class ChildEnvironment {
  public:
   enum class Wish {
@@ -33,9 +39,8 @@ class ChildEnvironment {
   static constexpr std::size_t kMost = 4096;
   static constexpr std::size_t kMostText = 16384;
 
-  /// `given` may be null or anything. `has_libasan`: the program has gcc's AddressSanitizer, which wants to be told
-  /// that it need not be the first library.
-  ChildEnvironment(char* const* given, Wish wish, bool has_libasan = false);
+  /// `given` may be null or anything.
+  ChildEnvironment(char* const* given, Wish wish, ProgramNeeds needs = {});
   Change change() const { return change_; }
   /// As it was given, or kLeave where the environment's maker chose so.
   Wish wish() const { return wish_; }
@@ -50,7 +55,7 @@ class ChildEnvironment {
 
   char* const* given_;
   Wish wish_;
-  bool has_libasan_;
+  ProgramNeeds needs_;
   Change change_ = Change::kNone;
   std::size_t count_ = 0;      // of given_
   std::size_t entries_ = 0;    // of the new one, at most

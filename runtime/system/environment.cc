@@ -8,8 +8,9 @@ namespace {
 constexpr char kOptions[] = "KARST_OPTIONS=";
 constexpr char kSystem[] = "KARST_SYSTEM=";
 constexpr char kPreload[] = "LD_PRELOAD=";
-constexpr const char* kOurs[] = {"/libkarst.so",     "/libkarst-locks.so", "/libkarst-memory.so",  "/libkarst-files.so",
-                                 "/libkarst-net.so", "/libkarst-time.so",  "/libkarst-contexts.so"};
+constexpr const char* kOurs[] = {"/libkarst.so",          "/libkarst-locks.so",    "/libkarst-memory.so",
+                                 "/libkarst-files.so",    "/libkarst-net.so",      "/libkarst-time.so",
+                                 "/libkarst-contexts.so", "/libkarst-old-glibc.so"};
 // Programs load what these name, and tell it what they say of themselves (annotations/).
 constexpr const char* kListeners[] = {"INTEL_LIBITTNOTIFY64=", "NVTX_INJECTION64_PATH="};
 

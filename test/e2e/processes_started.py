@@ -141,16 +141,40 @@ class OtherLibrary(Started):
         for command in ((interpreter, program), ("sh", "-c", f"{interpreter} {program}")):
             self.assertIn("ours 0", self.run_traced(*command, status=3).out)
 
-    def test_a_glibc_that_is_older(self):
-        """As far as its dynamic linker's names say."""
+    def loaded_by(self, name, *renamed):
+        """A plain program, and one built for tracing, with a dynamic linker that lacks these names."""
         loader = self.directory / "ld.so"
-        loader.write_bytes(Path(LOADER).read_bytes().replace(b"GLIBC_2.34\0", b"GLIBC_2.33\0"))
+        names = Path(LOADER).read_bytes()
+        for one in renamed:
+            names = names.replace(b"\0" + one, b"\0x" + one[1:])
+        loader.write_bytes(names)
         loader.chmod(0o755)
-        program = build("kept-old", "processes/kept.c", "-O1", f"-Wl,--dynamic-linker={loader}", compiler="gcc")
-        run = self.run_traced("sh", "-c", program, options=("--no-patch",), status=None)
-        self.assertIn("is loaded by a glibc that is older than 2.34", "".join(self.untraced(run)))
-        run = self.run_traced(program, status=None)
-        self.assertIn("is loaded by a glibc that is older than 2.34", "".join(self.untraced(run)))
+        return [build(f"{name}-{compiler}", "processes/kept.c", "-O1", f"-Wl,--dynamic-linker={loader}", compiler=compiler)
+                for compiler in ("gcc", "karst-gcc")]
+
+    def test_a_glibc_of_several_libraries(self):
+        """Before 2.34, as far as its dynamic linker's names say. `script/soak old-glibc` has a real one."""
+        plain, built = self.loaded_by("kept-old", b"GLIBC_2.34")
+        old = r"preload \S*libkarst\.so\.0:\S*libkarst-old-glibc\.so\.0\n"
+        for program in (plain, built):
+            run = self.run_traced(program, status=3)
+            self.assertRegex(run.out, old)
+            self.assertEqual(run.trace.counts.get("main" if program == plain else "work"), 1 if program == plain else 100)
+        other = "/lib/x86_64-linux-gnu/libm.so.6"
+        for words, preload in ((("SAID=yes",), old), ((f"LD_PRELOAD={other}",), old.replace(r":\S", f":{other}:\\S"))):
+            run = self.run_traced(own(), "execve", built, *words, options=("--no-patch",), status=3)
+            self.assertRegex(run.out, preload)
+            self.assertEqual(run.trace.counts.get("work"), 100, run.err)
+        run = self.run_traced("sh", "-c", f"{built}; {kept()}", options=("--no-patch",), status=3)
+        self.assertEqual(run.trace.counts.get("work"), 200, run.err)
+        self.assertRegex(run.out.split("\n")[0] + "\n", old)
+        self.assertNotIn("old-glibc", run.out.split("\n")[1])
+
+    def test_a_glibc_that_is_too_old(self):
+        plain, _ = self.loaded_by("kept-too-old", b"GLIBC_2.34", b"_dl_exception_create")
+        for command in (("sh", "-c", plain), (plain,)):
+            run = self.run_traced(*command, options=("--no-patch",) if command[0] == "sh" else (), status=None)
+            self.assertIn("is loaded by a glibc that is older than 2.26", "".join(self.untraced(run)))
 
     def test_another_root(self):
         if os.geteuid() != 0:

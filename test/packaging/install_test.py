@@ -9,7 +9,7 @@ from installed import ALL_CALLS, BUILD, ROOT, Installed, command, machine_code
 
 class InstallTest(Installed):
     def test_tree_has_every_part(self):
-        expected = """bin/karst bin/karst-gcc bin/karst-g++ bin/karst-clang bin/karst-clang++ lib/libkarst.so lib/libkarst.so.0 lib/libkarst-contexts.so lib/libkarst-contexts.so.0 lib/libkarst.a
+        expected = """bin/karst bin/karst-gcc bin/karst-g++ bin/karst-clang bin/karst-clang++ lib/libkarst.so lib/libkarst.so.0 lib/libkarst-contexts.so lib/libkarst-contexts.so.0 lib/libkarst-old-glibc.so.0 lib/libkarst.a
             lib/karst/karst-as lib/karst/karst-gcc.specs lib/karst/module.o include/karst/karst.h include/karst/note.h include/karst/log.h include/karst/handle.h
             lib/cmake/Karst/KarstConfig.cmake lib/cmake/Karst/KarstConfigVersion.cmake
             lib/cmake/Karst/KarstToolchain.cmake lib/pkgconfig/karst.pc share/man/man1/karst.1.gz share/man/man1/karst-run.1.gz

@@ -1,0 +1,2 @@
+// libkarst-old-glibc.so: nothing but the libraries that it needs (interpose/CMakeLists.txt).
+typedef int karst_old_glibc_is_empty;
