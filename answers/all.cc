@@ -1,0 +1,12 @@
+#include "answers/all.h"
+
+#include "answers/requests.h"
+
+namespace karst::answers {
+
+const std::vector<const Relation*>& all_relations() {
+  static const std::vector<const Relation*> all{&requests()};
+  return all;
+}
+
+}  // namespace karst::answers

@@ -1,0 +1,12 @@
+// All relations, for what is made of their declarations: the reference, the page's types and their decoders.
+#pragma once
+#include <vector>
+
+#include "answers/relation.h"
+
+namespace karst::answers {
+
+/// In the order of their names.
+const std::vector<const Relation*>& all_relations();
+
+}  // namespace karst::answers

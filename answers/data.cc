@@ -1,0 +1,110 @@
+#include "answers/data.h"
+
+#include <charconv>
+
+#include "base/text.h"
+
+namespace karst::answers {
+namespace {
+
+std::string_view name_of(const reader::Trace& trace, FunctionRef ref) {
+  if (ref.function == 0) return {};
+  return trace.function(trace.processes()[ref.process], ref.function).name;
+}
+
+template <typename Number>
+void append_number(std::string& to, Number number) {
+  char digits[24];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+}  // namespace
+
+std::string csv_field(std::string_view text) {
+  std::string field = "\"";
+  for (const char c : printable(text)) field.append(c == '"' ? 2 : 1, c);
+  return field + "\"";
+}
+
+Csv::Csv(const reader::Trace& trace, const Relation& relation, Output& output)
+    : trace_(trace), relation_(relation), output_(output) {
+  std::string head;
+  for (const Field& field : relation.fields) {
+    if (field.type == Type::kRows) continue;
+    head += (head.empty() ? "" : ",") + field.name;
+    if (field.type == Type::kThread) head += "," + field.key;
+  }
+  output_.append(head + "\n");
+}
+
+void Csv::row(const void* row) {
+  line_.clear();
+  for (const Field& field : relation_.fields)
+    if (field.type != Type::kRows) add(field, field.get(row));
+  line_.back() = '\n';
+  output_.append(line_);
+}
+
+void Csv::add(const Field& field, const Value& value) {
+  struct Adder {
+    const reader::Trace& trace;
+    std::string& line;
+    void operator()(std::monostate) const {}
+    void operator()(bool flag) const { line += flag ? '1' : '0'; }
+    void operator()(std::uint64_t number) const { append_number(line, number); }
+    void operator()(std::int64_t number) const { append_number(line, number); }
+    void operator()(std::string_view text) const { line += csv_field(text); }
+    void operator()(const std::string& text) const { line += csv_field(text); }
+    void operator()(FunctionRef ref) const { line += csv_field(name_of(trace, ref)); }
+    void operator()(ThreadRef ref) const {
+      if (ref.thread != nullptr) append_number(line, ref.thread->tid);
+      line += ',';
+      if (ref.thread != nullptr) line += csv_field(ref.thread->name);
+    }
+    void operator()(ProcessRef ref) const { append_number(line, trace.processes()[ref.process].pid); }
+  };
+  std::visit(Adder{trace_, line_}, value);
+  if (field.type == Type::kThread && std::holds_alternative<std::monostate>(value)) line_ += ',';
+  line_ += ',';
+}
+
+void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
+  struct Writer {
+    Json& json;
+    const reader::Trace& trace;
+    const Field& field;
+    void operator()(std::monostate) const {}
+    void operator()(bool flag) const { json.field(field.name, flag); }
+    void operator()(std::uint64_t number) const { json.field(field.name, number); }
+    void operator()(std::int64_t number) const { json.field(field.name, number); }
+    void operator()(std::string_view text) const { json.field(field.name, text); }
+    void operator()(const std::string& text) const { json.field(field.name, text); }
+    void operator()(FunctionRef ref) const { json.field(field.name, name_of(trace, ref)); }
+    void operator()(ThreadRef ref) const {
+      if (ref.thread == nullptr) return;
+      json.field(field.name, ref.thread->tid).field(field.key, ref.thread->name);
+    }
+    void operator()(ProcessRef ref) const { json.field(field.name, trace.processes()[ref.process].pid); }
+  };
+  for (const Field& field : relation.fields) {
+    if (field.type != Type::kRows) {
+      std::visit(Writer{json, trace, field}, field.get(row));
+      continue;
+    }
+    json.key(field.key).open('[');
+    field.each(row, [&](const void* inner) {
+      json.open('{');
+      write_fields(json, trace, *field.rows, inner);
+      json.close('}');
+    });
+    json.close(']');
+  }
+}
+
+void write_row(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
+  json.line().open('{');
+  write_fields(json, trace, relation, row);
+  json.close('}');
+}
+
+}  // namespace karst::answers

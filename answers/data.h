@@ -1,0 +1,41 @@
+// Answers for programs: CSV (RFC 4180, with a line feed alone behind each line) and JSON, of any relation.
+//
+// Both have the same names: Field::name. What is not known is an empty field in CSV, and missing in JSON. CSV has
+// all fields but those that hold rows.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "answers/relation.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "reader/trace.h"
+
+namespace karst::answers {
+
+/// `text` in quotes; control characters are escaped as in text for people.
+std::string csv_field(std::string_view text);
+
+/// Writes the head when it is made, then a line for each row. Use from one thread.
+class Csv {
+ public:
+  /// All must outlive it.
+  Csv(const reader::Trace& trace, const Relation& relation, Output& output);
+  void row(const void* row);
+
+ private:
+  void add(const Field& field, const Value& value);
+
+  const reader::Trace& trace_;
+  const Relation& relation_;
+  Output& output_;
+  std::string line_;
+};
+
+/// The fields of a row, into an object that is open.
+void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row);
+
+/// A row on a line of its own, as an object in a list that is open.
+void write_row(Json& json, const reader::Trace& trace, const Relation& relation, const void* row);
+
+}  // namespace karst::answers

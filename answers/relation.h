@@ -1,0 +1,175 @@
+// An answer of Karst's is a relation: rows of fields, each declared once with its name, its type and a sentence. What
+// writes an answer (a table for people, CSV, JSON, the page's columns) knows relations and types, and no answer. An
+// answer's file here declares it; analysis/ computes its rows.
+//
+//   Relation relation{"requests", "A row for each request that the program told of",
+//                     {field<RequestRow>("request", Type::kId, "its number", [](const RequestRow& r) { return r.of.id;
+//                     }),
+//                      ...}};
+//
+// A relation is declared over a type of row. It is handed rows by address; who does so sees to it that they are of that
+// type. Relations and rows may be used by several threads at once.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "reader/trace.h"
+
+namespace karst::answers {
+
+/// What a field's values are. It says how they are written, how they sort, and what stands behind the field's key where
+/// programs read it.
+enum class Type : std::uint8_t {
+  kTime,      ///< ns since the trace's first event (_ns); in order
+  kDuration,  ///< ns (_ns)
+  kBytes,
+  kCount,
+  kNumber,  ///< that counts nothing, as a line or a descriptor; in order
+  kId,      ///< a number of 64 bits of the program's own; in order
+  kFlag,
+  kText,
+  kFunction,  ///< FunctionRef; programs get its name
+  kThread,    ///< ThreadRef; programs get its id (_tid) and its name
+  kProcess,   ///< ProcessRef; programs get its id (pid)
+  kRows,      ///< rows of another relation; JSON alone has them
+};
+
+/// A function of a process, by its id there; 0: none.
+struct FunctionRef {
+  std::uint32_t process;
+  std::uint32_t function;
+};
+struct ThreadRef {
+  const reader::Thread* thread;  ///< null: not known
+};
+/// By its place among the trace's processes.
+struct ProcessRef {
+  std::uint32_t process;
+};
+
+/// What a field holds in a row. The first of all: it is not known, or there is none.
+using Value = std::variant<std::monostate, bool, std::uint64_t, std::int64_t, std::string_view, std::string,
+                           FunctionRef, ThreadRef, ProcessRef>;
+
+template <typename T>
+Value value_of(T&& what) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (std::same_as<Plain, Value>) {
+    return std::forward<T>(what);
+  } else if constexpr (std::same_as<Plain, bool>) {
+    return Value(what);
+  } else if constexpr (std::unsigned_integral<Plain>) {
+    return Value(std::in_place_type<std::uint64_t>, what);
+  } else if constexpr (std::signed_integral<Plain>) {
+    return Value(std::in_place_type<std::int64_t>, what);
+  } else if constexpr (std::same_as<Plain, std::string> && std::is_lvalue_reference_v<T>) {
+    return Value(std::string_view(what));
+  } else if constexpr (std::convertible_to<T, const char*>) {
+    return Value(std::string_view(what));
+  } else {
+    return Value(std::forward<T>(what));
+  }
+}
+template <typename T>
+Value value_of(const std::optional<T>& what) {
+  return what ? value_of(*what) : Value();
+}
+
+struct Relation;
+using UseRow = std::function<void(const void* row)>;
+
+/// How people see a field.
+struct Look {
+  enum class Shown : std::uint8_t {
+    kAlways,  ///< where lines have no end, and where they have
+    kWide,    ///< where they have none, or where it is asked for
+    kAsked,   ///< where it is asked for
+  };
+  std::string title = {};  ///< above its column; empty: its key
+  int rank = 0;            ///< of columns that are too many the highest goes first; 0: never
+  Shown shown = Shown::kAlways;
+  std::size_t least_width = 0;
+  /// Words of the row in place of the value alone, as "<53 ms" of a call whose begin is not known; null: the value's.
+  std::function<std::string(const void* row)> words = {};
+};
+
+struct Field {
+  std::string key;   ///< for people: --columns and --sort
+  std::string name;  ///< for programs: the key with its unit. Of kThread that is its id; its name has the key.
+  Type type;
+  std::string sentence;  ///< what it is, without its name
+  std::function<Value(const void* row)> get = {};
+  Look look = {};
+  // Of kRows alone: their relation, and how to come by them.
+  const Relation* rows = nullptr;
+  std::function<void(const void* row, const UseRow& use)> each = {};
+};
+
+/// What programs call a field.
+std::string name_for_programs(const std::string& key, Type type);
+
+struct Relation {
+  std::string name;      ///< in the plural
+  std::string sentence;  ///< "A row for each ..."
+  std::vector<Field> fields;
+
+  /// Null: there is no such field.
+  const Field* find(std::string_view key) const;
+};
+
+/// `get(row)` returns what value_of() takes; a text by reference or as a view must outlive the row's use.
+template <typename Row, typename Get>
+Field field(std::string key, Type type, std::string sentence, Get get, Look look = {}) {
+  std::string name = name_for_programs(key, type);
+  return {.key = std::move(key),
+          .name = std::move(name),
+          .type = type,
+          .sentence = std::move(sentence),
+          .get = [get](const void* row) { return value_of(get(*static_cast<const Row*>(row))); },
+          .look = std::move(look)};
+}
+
+/// For Look::words.
+template <typename Row, typename Words>
+std::function<std::string(const void*)> words(Words of) {
+  return [of](const void* row) { return of(*static_cast<const Row*>(row)); };
+}
+
+/// `each(row, use)` calls use(&inner) for rows of `relation`, which must outlive the field.
+template <typename Row, typename Each>
+Field rows(std::string key, std::string sentence, const Relation& relation, Each each) {
+  return {.key = key,
+          .name = key,
+          .type = Type::kRows,
+          .sentence = std::move(sentence),
+          .get = [](const void*) { return Value(); },
+          .look = {.shown = Look::Shown::kAsked},
+          .rows = &relation,
+          .each = [each](const void* row, const UseRow& use) { each(*static_cast<const Row*>(row), use); }};
+}
+
+/// Whether values of this type go up as they are sorted; the others begin with the greatest.
+bool sorts_upwards(Type type);
+
+/// Times of rows: what they are computed in is ticks.
+class Times {
+ public:
+  explicit Times(const reader::Trace& trace);
+  std::uint64_t ns(std::uint64_t ticks) const { return trace_->clock().to_ns(ticks); }
+  /// Since the trace's first event.
+  std::uint64_t since_start(std::uint64_t ticks) const { return ticks > start_ ? ns(ticks - start_) : 0; }
+
+ private:
+  const reader::Trace* trace_;
+  std::uint64_t start_;
+};
+
+}  // namespace karst::answers
