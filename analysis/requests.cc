@@ -71,22 +71,6 @@ bool has_note(const reader::Trace& trace, const reader::Thread& thread, NoteKind
   return any_note(trace, thread, [kind](NoteKind its, std::uint64_t) { return its == kind; });
 }
 
-void write_request(Json& json, const reader::Trace& trace, std::uint64_t start, const Request& request) {
-  const reader::Process& process = trace.processes()[request.process];
-  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(ticks); };
-  json.field("request", request.id).field("pid", process.pid);
-  json.field("begin_ns", request.begin > start ? ns(request.begin - start) : 0);
-  json.field("duration_ns", ns(request.duration())).field("begun", request.begun).field("ended", request.ended);
-  json.field("idle_ns", ns(request.idle)).field("work_ns", ns(request.worked));
-  if (request.states) {
-    json.field("cpu_ns", ns(request.states->running)).field("runnable_ns", ns(request.states->runnable));
-    json.field("blocked_ns", ns(request.states->blocked)).field("unknown_ns", ns(request.states->unknown));
-  }
-  json.field("threads", request.threads).field("calls", request.calls);
-  json.field("most_in", request.most_in == 0 ? std::string() : trace.function(process, request.most_in).name);
-  json.field("most_in_ns", ns(request.most_ticks));
-}
-
 namespace {
 
 // Makes rows of parts of calls.

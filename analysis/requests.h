@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analysis/selection.h"
-#include "base/json.h"
 #include "format/note.h"
 #include "query/selection.h"
 #include "reader/model.h"
@@ -59,9 +58,6 @@ struct Request {
 
   std::uint64_t duration() const { return end - begin; }
 };
-
-/// What `karst requests --format json` and the page say of one, into an object that is open. Times count from `start`.
-void write_request(Json& json, const reader::Trace& trace, std::uint64_t start, const Request& request);
 
 /// Adds up what threads did for their requests. `trace` and `functions` must outlive it. Memory: some 100 bytes for
 /// each note of a request and each function in it. Use from one thread.

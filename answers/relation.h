@@ -2,7 +2,7 @@
 // writes an answer (a table for people, CSV, JSON, the page's columns) knows relations and types, and no answer. An
 // answer's file here declares it; analysis/ computes its rows.
 //
-//   Relation relation{"requests", "A row for each request that the program told of",
+//   Relation relation{"requests", "request", "A row for each request that the program told of",
 //                     {field<RequestRow>("request", Type::kId, "its number", [](const RequestRow& r) { return r.of.id;
 //                     }),
 //                      ...}};
@@ -107,6 +107,7 @@ struct Field {
   Type type;
   std::string sentence;  ///< what it is, without its name
   std::function<Value(const void* row)> get = {};
+  bool may_lack = false;  ///< its value may be unknown in a row
   Look look = {};
   // Of kRows alone: their relation, and how to come by them.
   const Relation* rows = nullptr;
@@ -118,6 +119,7 @@ std::string name_for_programs(const std::string& key, Type type);
 
 struct Relation {
   std::string name;      ///< in the plural
+  std::string one;       ///< a row
   std::string sentence;  ///< "A row for each ..."
   std::vector<Field> fields;
 
@@ -135,6 +137,14 @@ Field field(std::string key, Type type, std::string sentence, Get get, Look look
           .sentence = std::move(sentence),
           .get = [get](const void* row) { return value_of(get(*static_cast<const Row*>(row))); },
           .look = std::move(look)};
+}
+
+/// One that some traces cannot know: `get` returns an optional, or a Value.
+template <typename Row, typename Get>
+Field field_if_known(std::string key, Type type, std::string sentence, Get get, Look look = {}) {
+  Field made = field<Row>(std::move(key), type, std::move(sentence), get, std::move(look));
+  made.may_lack = true;
+  return made;
 }
 
 /// For Look::words.

@@ -29,6 +29,7 @@ bool is_none(const Value& value) { return std::holds_alternative<std::monostate>
 struct Words {
   const reader::Trace& trace;
   Type type;
+  bool whole = false;  // names of functions; else as plain_name() has them
 
   std::string operator()(std::monostate) const { return "-"; }
   std::string operator()(bool flag) const { return flag ? "yes" : "no"; }
@@ -49,8 +50,9 @@ struct Words {
   std::string operator()(std::string_view text) const { return printable(text); }
   std::string operator()(const std::string& text) const { return printable(text); }
   std::string operator()(FunctionRef ref) const {
-    return ref.function == 0 ? std::string()
-                             : printable(plain_name(trace.function(trace.processes()[ref.process], ref.function).name));
+    if (ref.function == 0) return {};
+    const std::string_view name = trace.function(trace.processes()[ref.process], ref.function).name;
+    return printable(whole ? std::string(name) : std::string(plain_name(name)));
   }
   std::string operator()(ThreadRef ref) const {
     return ref.thread == nullptr ? "-" : fmt::format("{} {}", ref.thread->tid, printable(ref.thread->name));
@@ -58,8 +60,8 @@ struct Words {
   std::string operator()(ProcessRef ref) const { return fmt::to_string(trace.processes()[ref.process].pid); }
 };
 
-std::string words_of(const reader::Trace& trace, const Field& field, const void* row) {
-  return field.look.words ? field.look.words(row) : std::visit(Words{trace, field.type}, field.get(row));
+std::string words_of(const reader::Trace& trace, const Field& field, const void* row, bool whole) {
+  return field.look.words ? field.look.words(row) : std::visit(Words{trace, field.type, whole}, field.get(row));
 }
 
 /// What rows are sorted by: numbers as such, all else by its words.
@@ -192,7 +194,7 @@ Status Answer::print_table(Screen& screen) const {
   if (Status known = table.choose(chosen); !known) return known;
   for (std::size_t i = 0; i < shown_; ++i) {
     std::vector<std::string> cells;
-    for (const Field* field : fields) cells.push_back(words_of(trace_, *field, rows_[i]));
+    for (const Field* field : fields) cells.push_back(words_of(trace_, *field, rows_[i], field == fields.back()));
     table.add(std::move(cells));
   }
   table.print(screen);

@@ -13,12 +13,9 @@
 #include <vector>
 
 #include "analysis/requests.h"
-#include "base/json.h"
-#include "base/output.h"
-#include "base/plain_name.h"
+#include "answers/flows.h"
+#include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/csv.h"
-#include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -34,50 +31,21 @@ using analysis::FlowStep;
 
 struct Options {
   InputOptions input;
-  std::string format = "text";
-  std::string sort = "longest";
+  AnswerOptions answer;
   std::string id;  // empty: all
-  std::size_t limit = 20;
-  TextOptions text;
 };
 
-constexpr const char* kFooter = R"(Output: a row for each flow that the program told of with karst.h, and for each
-C++20 coroutine that was resumed:
+constexpr const char* kExample = R"(:
 
   flow                  begin duration steps threads  between  longest where
   flow 17             5.12 ms 48.31 ms     3       2 48.31 ms 45.02 ms produce > consume
   session [0x5581c0]  1.07 ms 20.44 ms    12       4 19.98 ms 10.31 ms step 7
 
-  flow      as karst_flow(ID) says it; a coroutine's name, and where its frame was
-  begin     since the trace's first event
-  duration  from its first step to its last; '>': its end was not told
-  steps     calls that it went through; of a coroutine its resumptions
-  between   time from each step to the next: of a coroutine, while it was suspended
-  longest   of these times, and the calls that it lies between, or behind which
-            step of a coroutine
-
+)";
+constexpr const char* kRest = R"(
 The filters choose flows by their steps: one that passes is enough.
 
   karst flows --id 17    the steps of flow 17, each with its thread and call)";
-
-const std::vector<std::string>& sort_words() {
-  static const std::vector<std::string> words{"longest", "between", "duration", "steps", "threads", "begin"};
-  return words;
-}
-
-std::uint64_t longest(const Flow& flow) {
-  const std::size_t at = flow.longest_gap();
-  return at == flow.steps.size() ? 0 : flow.gap(at);
-}
-
-/// What to sort by, the greatest first.
-std::uint64_t key_of(const Flow& flow, std::string_view by) {
-  if (by == "between") return flow.gaps();
-  if (by == "duration") return flow.end - flow.begin();
-  if (by == "steps") return flow.steps.size();
-  if (by == "threads") return flow.threads();
-  return longest(flow);
-}
 
 /// As `--id` names one: by decimal digits, or in hexadecimal as frames are shown.
 Result<std::uint64_t> parse_id(const std::string& text) {
@@ -90,153 +58,47 @@ Result<std::uint64_t> parse_id(const std::string& text) {
   return id;
 }
 
-class FlowPrinter {
- public:
-  FlowPrinter(const Input& input, const std::vector<Flow>& flows, std::size_t limit)
-      : input_(input),
-        flows_(flows),
-        shown_(limit == 0 ? flows.size() : std::min(limit, flows.size())),
-        start_(analysis::first_ticks(input.trace)) {}
+/// ", suspended for p50 1.2 us, p90 3 us, p99 8 ms, max 10.31 ms"; sorts `ticks`.
+std::string percentiles(const answers::Times& times, std::vector<std::uint64_t>& ticks, const char* what) {
+  if (ticks.size() < 2) return {};
+  std::sort(ticks.begin(), ticks.end());
+  const auto percentile = [&](std::size_t percent) {  // the nearest rank, as in report
+    return duration_text(times.ns(ticks[(ticks.size() * percent + 99) / 100 - 1]));
+  };
+  return fmt::format(", {} p50 {}, p90 {}, p99 {}, max {}", what, percentile(50), percentile(90), percentile(99),
+                     percentile(100));
+}
 
-  void print_text(Screen& screen) const {
-    screen.output().append(wrap(summary(), screen.width(), 2) + "\n\n");
-    std::vector<Column> columns;
-    const bool processes = input_.trace.processes().size() > 1;
-    if (processes) columns.push_back({.key = "process", .title = "process", .rank = 4});
-    columns.push_back({.key = "flow", .title = "flow", .left = true});
-    columns.push_back({.key = "begin", .title = "begin", .rank = 3});
-    columns.push_back({.key = "duration", .title = "duration "});
-    columns.push_back({.key = "steps", .title = "steps", .rank = 2});
-    columns.push_back({.key = "threads", .title = "threads", .rank = 1});
-    columns.push_back({.key = "between", .title = "between"});
-    columns.push_back({.key = "longest", .title = "longest"});
-    columns.push_back({.key = "where", .title = "where", .left = true});
-    Table table(std::move(columns), Shorten::kName);
-    for (std::size_t i = 0; i < shown_; ++i) {
-      const Flow& flow = flows_[i];
-      std::vector<std::string> cells;
-      if (processes) cells.push_back(fmt::to_string(process(flow).pid));
-      cells.push_back(printable(flow_name(input_.trace, flow)));
-      cells.push_back(duration_text(since_start(flow.begin())));
-      cells.push_back(time(flow.end - flow.begin()) + (flow.ended ? " " : ">"));
-      cells.push_back(count_text(flow.steps.size()));
-      cells.push_back(count_text(flow.threads()));
-      cells.push_back(time(flow.gaps()));
-      cells.push_back(flow.steps.size() < 2 ? "" : time(longest(flow)));
-      cells.push_back(printable(where(flow)));
-      table.add(cells);
-    }
-    table.print(screen);
+// "2 flows, 40 coroutines resumed 1,200 times, suspended for p50 1.2 us, p90 3 us, p99 8 ms, max 10.31 ms".
+std::string summary(const std::vector<Flow>& flows, const answers::Times& times) {
+  std::uint64_t said = 0, resumed = 0;
+  std::vector<std::uint64_t> gaps[2];
+  for (const Flow& flow : flows) {
+    (flow.coroutine == 0 ? said : resumed) += flow.coroutine == 0 ? 1 : flow.steps.size();
+    for (std::size_t i = 0; i + 1 < flow.steps.size(); ++i) gaps[flow.coroutine != 0].push_back(flow.gap(i));
   }
+  std::string text;
+  if (said != 0) text = plural(said, "flow") + percentiles(times, gaps[0], "between two steps");
+  if (flows.size() > said)
+    text += (text.empty() ? "" : "; ") + plural(flows.size() - said, "coroutine") + " resumed " +
+            plural(resumed, "time") + percentiles(times, gaps[1], "suspended for");
+  return text;
+}
 
-  /// Of each flow its steps.
-  void print_steps(Screen& screen) const {
-    for (std::size_t i = 0; i < shown_; ++i) {
-      const Flow& flow = flows_[i];
-      std::string head = flow_name(input_.trace, flow) + ": " + plural(flow.steps.size(), "step");
-      if (input_.trace.processes().size() > 1) head += fmt::format(", process {}", process(flow).pid);
-      screen.output().append((i == 0 ? "" : "\n") + printable(head) + "\n\n");
-      Table table({{.key = "step", .title = "step"},
-                   {.key = "begin", .title = "begin"},
-                   {.key = "after", .title = "after the last"},
-                   {.key = "lasts", .title = "lasts"},
-                   {.key = "thread", .title = "thread", .left = true},
-                   {.key = "call", .title = "call", .left = true}},
-                  Shorten::kName);
-      for (std::size_t at = 0; at < flow.steps.size(); ++at) {
-        const FlowStep& step = flow.steps[at];
-        table.add({fmt::to_string(at + 1), duration_text(since_start(step.begin)),
-                   at == 0 ? "" : time(flow.gap(at - 1)), flow.coroutine == 0 ? "" : time(step.end - step.begin),
-                   printable(thread_text(*step.thread)), printable(call(flow, step))});
-      }
-      table.print(screen);
-    }
+/// Of each flow its steps.
+void print_steps(const reader::Trace& trace, const std::vector<answers::FlowRow>& flows, Screen& screen) {
+  const AnswerOptions all;
+  const char* before = "";
+  for (const answers::FlowRow& flow : flows) {
+    std::string head = analysis::flow_name(trace, flow.of) + ": " + plural(flow.of.steps.size(), "step");
+    if (trace.processes().size() > 1) head += fmt::format(", process {}", trace.processes()[flow.of.process].pid);
+    screen.output().append(before + printable(head) + "\n\n");
+    before = "\n";
+    std::vector<answers::FlowStepRow> steps;
+    for (std::size_t at = 0; at < flow.of.steps.size(); ++at) steps.push_back({flow, at});
+    (void)Answer(trace, answers::flow_steps(), all, addresses(steps)).print_table(screen);
   }
-
-  void print_csv(Output& output) const {
-    output.append("flow,id,coroutine,pid,begin_ns,duration_ns,ended,steps,threads,between_ns,longest_ns,where\n");
-    for (std::size_t i = 0; i < shown_ && !output.failed(); ++i) {
-      const Flow& f = flows_[i];
-      output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(flow_name(input_.trace, f)), f.id,
-                                f.coroutine != 0 ? 1 : 0, process(f).pid, since_start(f.begin()), ns(f.end - f.begin()),
-                                f.ended ? 1 : 0, f.steps.size(), f.threads(), ns(f.gaps()), ns(longest(f)),
-                                csv_field(where(f))));
-    }
-  }
-
-  void print_json(Output& output) const {
-    Json json;
-    json.open('{').field("trace", input_.trace.name()).field("count", flows_.size()).key("flows").open('[');
-    for (std::size_t i = 0; i < shown_ && !output.failed(); ++i) {
-      const Flow& flow = flows_[i];
-      json.line().open('{').field("flow", flow_name(input_.trace, flow)).field("id", flow.id);
-      json.field("coroutine", flow.coroutine != 0).field("pid", process(flow).pid);
-      json.field("begin_ns", since_start(flow.begin())).field("duration_ns", ns(flow.end - flow.begin()));
-      json.field("ended", flow.ended).field("threads", flow.threads()).field("between_ns", ns(flow.gaps()));
-      json.field("longest_ns", ns(longest(flow))).key("steps").open('[');
-      for (std::size_t at = 0; at < flow.steps.size(); ++at) {
-        const FlowStep& step = flow.steps[at];
-        json.open('{').field("begin_ns", since_start(step.begin)).field("duration_ns", ns(step.end - step.begin));
-        json.field("after_ns", at == 0 ? 0 : ns(flow.gap(at - 1)));
-        json.field("tid", step.thread->tid).field("thread", step.thread->name).field("call", call(flow, step));
-        json.close('}').flush(output);
-      }
-      json.close(']').close('}').flush(output);
-    }
-    json.close(']').close('}').flush(output);
-    output.append("\n");
-  }
-
- private:
-  const reader::Process& process(const Flow& flow) const { return input_.trace.processes()[flow.process]; }
-  std::uint64_t ns(std::uint64_t ticks) const { return input_.trace.clock().to_ns(ticks); }
-  std::uint64_t since_start(std::uint64_t ticks) const { return ticks > start_ ? ns(ticks - start_) : 0; }
-  std::string time(std::uint64_t ticks) const { return duration_text(ns(ticks)); }
-  std::string call(const Flow& flow, const FlowStep& step) const {
-    return step.function == 0 ? std::string("no call") : input_.trace.function(process(flow), step.function).name;
-  }
-  static std::string thread_text(const reader::Thread& thread) {
-    return fmt::format("{} {}", thread.name.empty() ? "thread" : thread.name, thread.tid);
-  }
-
-  std::string where(const Flow& flow) const {
-    const std::size_t at = flow.longest_gap();
-    if (at == flow.steps.size()) return {};
-    if (flow.coroutine != 0) return fmt::format("step {}", at + 1);
-    return fmt::format("{} > {}", plain_name(call(flow, flow.steps[at])), plain_name(call(flow, flow.steps[at + 1])));
-  }
-
-  // "2 flows, 40 coroutines resumed 1,200 times: suspended for p50 1.2 us, p90 3 us, p99 8 ms, max 10.31 ms".
-  std::string summary() const {
-    std::uint64_t said = 0, resumed = 0;
-    std::vector<std::uint64_t> gaps[2];
-    for (const Flow& flow : flows_) {
-      (flow.coroutine == 0 ? said : resumed) += flow.coroutine == 0 ? 1 : flow.steps.size();
-      for (std::size_t i = 0; i + 1 < flow.steps.size(); ++i) gaps[flow.coroutine != 0].push_back(flow.gap(i));
-    }
-    std::string text;
-    if (said != 0) text = plural(said, "flow") + percentiles(gaps[0], "between two steps");
-    if (flows_.size() > said)
-      text += (text.empty() ? "" : "; ") + plural(flows_.size() - said, "coroutine") + " resumed " +
-              plural(resumed, "time") + percentiles(gaps[1], "suspended for");
-    return text;
-  }
-
-  std::string percentiles(std::vector<std::uint64_t>& times, const char* what) const {
-    if (times.size() < 2) return {};
-    std::sort(times.begin(), times.end());
-    const auto percentile = [&](std::size_t percent) {  // the nearest rank, as in report
-      return time(times[(times.size() * percent + 99) / 100 - 1]);
-    };
-    return fmt::format(", {} p50 {}, p90 {}, p99 {}, max {}", what, percentile(50), percentile(90), percentile(99),
-                       time(times.back()));
-  }
-
-  const Input& input_;
-  const std::vector<Flow>& flows_;
-  const std::size_t shown_;
-  const std::uint64_t start_;
-};
+}
 
 /// Whether a step of this thread passes the filters.
 std::function<bool(const FlowStep&)> step_filter(const Input& input, const reader::Thread& thread,
@@ -290,23 +152,21 @@ int flows(const Options& options) {
   std::erase_if(found, [&](const Flow& flow) { return !flow.passes || (id && flow.id != *id); });
   if (found.empty() && id) return fail({trace.name() + " has no flow " + options.id + " that passes all filters"});
   if (found.empty()) return fail({"no flow of " + trace.name() + " passes all filters"});
-  if (options.sort != "begin")
-    std::stable_sort(found.begin(), found.end(),
-                     [&](const Flow& a, const Flow& b) { return key_of(a, options.sort) > key_of(b, options.sort); });
-  const bool text = options.format == "text";
-  const FlowPrinter printer(**input, found, text || options.limit != Options().limit ? options.limit : 0);
-  if (text) {
-    Screen screen(options.text);
-    say_partial(screen, **input);
-    if (id)
-      printer.print_steps(screen);
-    else
-      printer.print_text(screen);
-    return screen.finish(&trace);
+  const answers::Times times(trace);
+  std::vector<answers::FlowRow> rows;
+  rows.reserve(found.size());
+  for (const Flow& flow : found) rows.push_back({flow, trace, times});
+  const Answer answer(trace, answers::flows(), options.answer, addresses(rows));
+  if (!options.answer.is_text()) return print_answer(options.answer, **input, answer);
+  Screen screen(options.answer.text);
+  say_partial(screen, **input);
+  if (id) {
+    print_steps(trace, rows, screen);
+  } else {
+    screen.output().append(wrap(summary(found, times), screen.width(), 2) + "\n\n");
+    if (Status printed = answer.print_table(screen); !printed) return fail(printed.error());
   }
-  return print_data(
-      options.format, **input, [&](Output& output) { printer.print_json(output); },
-      [&](Output& output) { printer.print_csv(output); });
+  return screen.finish(&trace);
 }
 
 }  // namespace
@@ -315,18 +175,11 @@ void register_flows(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command =
       app.add_subcommand("flows", "List what leads from call to call, coroutines too, and how long each step waited");
-  command.footer(kFooter);
+  command.footer(answer_footer(answers::flows(), kExample, kRest));
   add_file_option(command, options->input);
   command.add_option("--id", options->id, "Show the steps of this flow").type_name("ID");
-  command.add_option("-n,--limit", options->limit, "Show only the first N flows (text: 20; csv and json: all)")
-      .type_name("N")
-      .check(positive());
-  command.add_option("-s,--sort", options->sort, "Greatest first (longest unless given); begin: in order")
-      .check(one_of(sort_words()))
-      .type_name("COLUMN");
-  add_format_options(command, options->format, {"text", "csv", "json"});
+  add_answer_options(command, options->answer, answers::flows(), "flows", "longest", 20);
   add_selection_options(command, options->input, "Show only flows that a function whose name matches is a step of");
-  add_text_options(command, options->text);
   command.callback([options, &status] { status = flows(*options); });
 }
 

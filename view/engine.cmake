@@ -37,6 +37,7 @@ set(engine_sources
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
   analysis/kept_off analysis/wait_stacks analysis/waits
+  answers/relation answers/requests
   base/json base/plain_name base/text base/utf8
   query/edges query/flame query/selection query/table
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
@@ -46,7 +47,7 @@ set(engine_sources
   symbols/function_filter
   view/api/align view/api/answers view/api/api view/api/api_calls view/api/api_notes view/api/calls view/api/compare
   view/api/explain view/api/facts view/api/findings view/api/flows view/api/frames view/api/locks view/api/memory view/api/noted_threads
-  view/api/notes view/api/notes_looks view/api/notes_plots view/api/outliers view/api/requests view/api/source
+  view/api/notes view/api/notes_looks view/api/notes_plots view/api/outliers view/api/requests view/api/rows view/api/source
   view/api/states view/api/times view/api/values
   view/index/index view/index/index_builder view/index/lanes view/index/preview view/index/sample_strips
   view/index/strips

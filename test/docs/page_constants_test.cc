@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "answers/all.h"
 #include "reader/model.h"
 #include "view/tiles/protocol.h"
 
@@ -44,12 +48,82 @@ std::string constants() {
   return text;
 }
 
-TEST(PageConstants, AreThoseOfTheHeaders) {
-  if (std::getenv("KARST_RENEW") != nullptr) std::ofstream(kFile) << constants();
-  std::ifstream file(kFile);
+std::string in_capitals(std::string_view key, bool first) {
+  std::string name;
+  for (bool next = first; const char c : key) {
+    if (c == '_' || c == '-') {
+      next = true;
+      continue;
+    }
+    name += next ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    next = false;
+  }
+  return name;
+}
+
+/// What a value is on the page, and the name of what reads it (viewer/src/backend/rows.ts).
+std::pair<const char*, const char*> page_type(answers::Type type) {
+  switch (type) {
+    case answers::Type::kFlag:
+      return {"boolean", "flag"};
+    case answers::Type::kText:
+    case answers::Type::kId:
+      return {"string", "text"};
+    case answers::Type::kFunction:
+    case answers::Type::kThread:
+    case answers::Type::kProcess:
+      return {"number", "place"};
+    default:
+      return {"number", "num"};
+  }
+}
+
+std::string meaning(const answers::Field& field) {
+  std::string text = field.sentence;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (field.type == answers::Type::kFunction) text += ": in TraceInfo.functions; -1: none";
+  if (field.type == answers::Type::kThread) text += ": in TraceInfo.threads; -1: not known";
+  if (field.type == answers::Type::kProcess) text += ": in TraceInfo.processes";
+  return text + ".";
+}
+
+/// The page's types of rows, and which list holds which of their fields.
+std::string rows_of_answers() {
+  std::string text =
+      "// Rows of Karst's answers. Made of their declarations (answers/) by docs_test, which fails when they differ;\n"
+      "// KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.\n"
+      "import { flag, maybe, num, place, text, type Columns } from \"./rows\";\n";
+  for (const answers::Relation* relation : answers::all_relations()) {
+    const std::string type = in_capitals(relation->one, true);
+    std::string columns;
+    text += fmt::format("\n/** {}. */\nexport interface {} {{\n", relation->sentence, type);
+    for (const answers::Field& field : relation->fields) {
+      if (field.type == answers::Type::kRows) continue;
+      const auto [of, reads] = page_type(field.type);
+      const std::string name = in_capitals(field.key, false);
+      text += fmt::format("  /** {} */\n  {}: {}{};\n", meaning(field), name, of, field.may_lack ? " | null" : "");
+      columns += fmt::format("  {}: [\"{}\", {}],\n", name, field.key,
+                             field.may_lack ? fmt::format("maybe({})", reads) : std::string(reads));
+    }
+    text += fmt::format("}}\n\nexport const {}: Columns<{}> = {{\n{}}};\n", in_capitals(relation->name, false), type,
+                        columns);
+  }
+  return text;
+}
+
+/// The file has this text; it gets it where that is asked for.
+void expect_file(const std::string& path, const std::string& made) {
+  if (std::getenv("KARST_RENEW") != nullptr) std::ofstream(path) << made;
+  std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_EQ(text.str(), constants());
+  EXPECT_EQ(text.str(), made);
+}
+
+TEST(PageConstants, AreThoseOfTheHeaders) { expect_file(kFile, constants()); }
+
+TEST(PageConstants, RowsAreThoseOfTheAnswers) {
+  expect_file(std::string(KARST_SOURCE_DIR) + "/viewer/src/backend/answers.ts", rows_of_answers());
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class Flows(TortureTest):
         self.assertEqual(steps.count("flow 7: "), 3)
         self.assertIn("after the last", steps)
         rows = karst("flows", path, "--format", "csv").splitlines()
-        self.assertEqual(rows[0], "flow,id,coroutine,pid,begin_ns,duration_ns,ended,steps,threads,between_ns,"
+        self.assertEqual(rows[0], "pid,flow,id,coroutine,begin_ns,duration_ns,ended,step_count,threads,between_ns,"
                                   "longest_ns,where")
         self.assertEqual(len(rows), 302)
         stored = flows_of(path, "-f", "^store")

@@ -1,10 +1,13 @@
 #include "view/api/requests.h"
 
-#include <string>
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "analysis/requests.h"
+#include "answers/requests.h"
 #include "view/api/noted_threads.h"
+#include "view/api/rows.h"
 #include "view/tiles/tracks.h"
 
 namespace karst::view {
@@ -32,20 +35,16 @@ std::shared_ptr<const RequestTracks> Requests::of(const TraceIndex& index, Work*
 }
 
 void write_requests(Json& json, const TraceIndex& index, const RequestTracks& requests, std::size_t most) {
-  json.open('{').field("count", requests.requests.size()).key("requests").open('[');
-  for (std::size_t i = 0; i < requests.requests.size() && i < most; ++i) {
-    const analysis::Request& request = requests.requests[i];
-    json.open('{');
-    analysis::write_request(json, index.trace(), index.origin(), request);
-    const auto& functions = index.functions().of_process(request.process);
-    const bool known = request.most_in != 0 && request.most_in < functions.size();
-    // As text, too: JavaScript's numbers hold 53 bits of it.
-    json.field("id", std::to_string(request.id))
-        .field("process", request.process)
-        .field("begin", index.since_origin(request.begin));
-    json.field("function", known ? std::int64_t{functions[request.most_in]} : std::int64_t{-1}).close('}');
-  }
-  json.close(']').key("tracks").open('[');
+  const answers::Times times(index.trace());
+  std::vector<answers::RequestRow> of;
+  for (const analysis::Request& request : std::span(requests.requests).first(std::min(most, requests.requests.size())))
+    of.push_back({request, times});
+  std::vector<const void*> rows;
+  rows.reserve(of.size());
+  for (const answers::RequestRow& row : of) rows.push_back(&row);
+  json.open('{').field("count", requests.requests.size()).key("requests").open('{');
+  write_rows(json, index, answers::requests(), rows);
+  json.close('}').key("tracks").open('[');
   std::uint32_t id = 0;
   for (const TrackKind* kind : all_track_kinds()) {
     if (kind == &request_tracks()) break;

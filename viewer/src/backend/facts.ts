@@ -1,6 +1,8 @@
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
 import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types/notes";
+import { requests as columnsOfRequests } from "./answers";
+import { rowsOf } from "./rows";
 import type { SourceText } from "./types/backend";
 import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
@@ -369,25 +371,7 @@ const MOST_LANES = 64;
 
 export function requestFacts(answer: Json): RequestList {
   const json = object(answer);
-  const requests = objects(json.requests).map((r) => ({
-    request: num(r.request),
-    id: text(r.id),
-    pid: num(r.pid),
-    begin: num(r.begin),
-    duration: num(r.duration_ns),
-    begun: r.begun === true,
-    ended: r.ended === true,
-    idle: num(r.idle_ns),
-    work: num(r.work_ns),
-    cpu: maybe(r.cpu_ns),
-    runnable: maybe(r.runnable_ns),
-    blocked: maybe(r.blocked_ns),
-    threads: num(r.threads),
-    calls: num(r.calls),
-    mostIn: text(r.most_in),
-    mostTime: num(r.most_in_ns),
-    function: num(r.function, -1),
-  }));
+  const requests = rowsOf(object(json.requests), columnsOfRequests);
   const tracks = objects(json.tracks).map((track) => ({
     ...{ track: num(track.track, -1), process: num(track.process), count: num(track.count) },
     atOnce: Math.min(MOST_LANES, Math.max(1, num(track.at_once, 1))),

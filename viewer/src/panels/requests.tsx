@@ -1,7 +1,7 @@
 // Requests: what all threads did for each, as `karst requests` lists them. A click measures one: its time is the range
 // that tables and flame graphs can be about.
 import { useState } from "preact/hooks";
-import type { RequestLine } from "../backend/types/sums";
+import type { Request } from "../backend/answers";
 import { offsetOf } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { measureRequest } from "../model/requests";
@@ -27,10 +27,10 @@ const COLUMNS: readonly { key: Key; label: string; title: string; states?: true 
   { key: "calls", label: "Calls", title: "That began in that time" },
 ];
 
-function Cell({ of, name }: { of: RequestLine; name: Key }) {
+function Cell({ of, name }: { of: Request; name: Key }) {
   const value = of[name];
   if (value === null) return <td class="num">–</td>;
-  if (name === "request") return <td class="num">{of.id}</td>;
+  if (typeof value === "string") return <td class="num">{value}</td>;
   if (name === "threads" || name === "calls") return <td class="num">{count(value)}</td>;
   if (name !== "duration") return <td class="num">{duration(value)}</td>;
   return (
@@ -42,12 +42,25 @@ function Cell({ of, name }: { of: RequestLine; name: Key }) {
   );
 }
 
-function Rows({ trace, requests }: { trace: number; requests: readonly RequestLine[] }) {
+function MostIn({ of, trace }: { of: Request; trace: number }) {
+  const name = store.state.traces[trace]!.info.functions[of.mostIn]?.name ?? "";
+  return (
+    <span class="most-in" title={visible(name)}>
+      <span class="num">{duration(of.most)}</span>
+      <Swatch trace={trace} func={of.mostIn} />
+      <FullName text={readable(name)} />
+    </span>
+  );
+}
+
+function Rows({ trace, requests }: { trace: number; requests: readonly Request[] }) {
   const [sort, setSort] = useState<{ key: Key; ascending: boolean }>({ key: "duration", ascending: false });
   const range = useStore((s) => s.range);
   const { info } = store.state.traces[trace]!;
   const columns = COLUMNS.filter(({ states }) => !states || info.states);
-  const sorted = [...requests].sort((a, b) => ((a[sort.key] ?? 0) - (b[sort.key] ?? 0)) * (sort.ascending ? 1 : -1));
+  const number = (of: Request) => (sort.key === "request" ? BigInt(of.request || 0) : (of[sort.key] ?? 0));
+  const order = (a: Request, b: Request) => (number(a) < number(b) ? -1 : number(a) > number(b) ? 1 : 0);
+  const sorted = [...requests].sort((a, b) => order(a, b) * (sort.ascending ? 1 : -1));
   const move = (event: KeyboardEvent, by: number) => {
     const row = event.currentTarget as HTMLElement;
     const next = (by < 0 ? row.previousElementSibling : row.nextElementSibling) as HTMLElement | null;
@@ -82,12 +95,12 @@ function Rows({ trace, requests }: { trace: number; requests: readonly RequestLi
             const on = range?.begin === request.begin + offsetOf(trace) && range.end - range.begin === request.duration;
             return (
               <tr
-                key={`${request.pid}.${request.id}.${request.begin}`}
+                key={`${request.process}.${request.request}.${request.begin}`}
                 tabIndex={i === 0 || on ? 0 : -1}
                 class={on ? "on" : ""}
                 aria-selected={on}
                 data-testid="request"
-                data-request={request.id}
+                data-request={request.request}
                 title="Click or Enter: measure it"
                 onClick={() => measureRequest(trace, request)}
                 onKeyDown={(event) => {
@@ -102,15 +115,7 @@ function Rows({ trace, requests }: { trace: number; requests: readonly RequestLi
                 {columns.map(({ key }) => (
                   <Cell of={request} name={key} />
                 ))}
-                <td class="most">
-                  {request.mostIn !== "" && (
-                    <span class="most-in" title={visible(request.mostIn)}>
-                      <span class="num">{duration(request.mostTime)}</span>
-                      {request.function >= 0 && <Swatch trace={trace} func={request.function} />}
-                      <FullName text={readable(request.mostIn)} />
-                    </span>
-                  )}
-                </td>
+                <td class="most">{request.mostIn >= 0 && <MostIn of={request} trace={trace} />}</td>
               </tr>
             );
           })}

@@ -65,7 +65,7 @@ function RequestTip({ hit }: { hit: SliceHit }) {
   const { row, at, info, trace } = hit;
   const known = requestOf(trace, row, at);
   const summed = (row.flags[at]! & kSummed) !== 0;
-  const request = summed ? "Requests" : known ? `Request ${known.id}` : "A request";
+  const request = summed ? "Requests" : known ? `Request ${known.request}` : "A request";
   if (isWork(info, row.depth)) {
     const thread = store.state.traces[trace]!.info.threads[row.func[at]!];
     const who = thread ? visible(`${thread.name || "thread"} ${thread.tid}`) : "a thread";
@@ -110,7 +110,7 @@ export const requestTracks: TrackRenderer = {
         words: (row, i) => {
           const time = duration(row.duration[i]!);
           const known = requestOf(place.track.trace, row, i);
-          return known ? [`${known.id}: ${time}`, known.id] : [time];
+          return known ? [`${known.request}: ${time}`, known.request] : [time];
         },
         ...at,
       };

@@ -1,30 +1,7 @@
 // What many calls add up to: by function, path, request or thread, and how two flows differ.
+import type { Request } from "../answers";
 import type { Scope } from "./backend";
 import type { StateTimes } from "./calls";
-
-/** What all threads did for a request. Work and most time without the tracer's own. */
-export interface RequestLine {
-  /** Its number, rounded where it has more than 53 bits; `id` is exact. */
-  request: number;
-  id: string;
-  pid: number;
-  begin: number;
-  duration: number;
-  begun: boolean;
-  ended: boolean;
-  idle: number;
-  work: number;
-  /** Null when the trace has no thread states. */
-  cpu: number | null;
-  runnable: number | null;
-  blocked: number | null;
-  threads: number;
-  calls: number;
-  /** The function with the greatest self time; empty: there is none. */
-  mostIn: string;
-  mostTime: number;
-  function: number; // in TraceInfo.functions; -1: none
-}
 
 /** A process's requests in time. */
 export interface RequestTrackInfo {
@@ -43,7 +20,7 @@ export interface RequestTrackInfo {
 export interface RequestList {
   count: number;
   /** The longest ones, the longest first. */
-  requests: RequestLine[];
+  requests: Request[];
   tracks: RequestTrackInfo[];
 }
 

@@ -1,0 +1,126 @@
+// Rows of Karst's answers. Made of their declarations (answers/) by docs_test, which fails when they differ;
+// KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.
+import { flag, maybe, num, place, text, type Columns } from "./rows";
+
+/** A row for each flow that the program told of with karst.h, and for each C++20 coroutine that was resumed. */
+export interface Flow {
+  /** Whose flow it is: in TraceInfo.processes. */
+  process: number;
+  /** As karst_flow(ID) says it; a coroutine's name, and where its frame was. */
+  flow: string;
+  /** Its number; of a coroutine where its frame was. */
+  id: string;
+  /** Whether it is one. */
+  coroutine: boolean;
+  /** After the trace's first event. */
+  begin: number;
+  /** From its first step to its last; '>': its end was not told. */
+  duration: number;
+  /** Whether its end was told. */
+  ended: boolean;
+  /** Calls that it went through; of a coroutine its resumptions. */
+  stepCount: number;
+  /** That it went through. */
+  threads: number;
+  /** Time from each step to the next, in all: of a coroutine, while it was suspended. */
+  between: number;
+  /** The longest of these times. */
+  longest: number | null;
+  /** The calls that the longest lies between, or the step of a coroutine that it is behind. */
+  where: string;
+}
+
+export const flows: Columns<Flow> = {
+  process: ["process", place],
+  flow: ["flow", text],
+  id: ["id", text],
+  coroutine: ["coroutine", flag],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  ended: ["ended", flag],
+  stepCount: ["step_count", num],
+  threads: ["threads", num],
+  between: ["between", num],
+  longest: ["longest", maybe(num)],
+  where: ["where", text],
+};
+
+/** A row for each step of a flow. */
+export interface Step {
+  /** Its number in the flow, from 1 on. */
+  step: number;
+  /** After the trace's first event. */
+  begin: number;
+  /** The time since the step before it. */
+  after: number | null;
+  /** How long a coroutine went on; what was said is of no length. */
+  duration: number | null;
+  /** The thread that it was in: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** The call that it was in: in TraceInfo.functions; -1: none. */
+  call: number;
+}
+
+export const steps: Columns<Step> = {
+  step: ["step", num],
+  begin: ["begin", num],
+  after: ["after", maybe(num)],
+  duration: ["duration", maybe(num)],
+  thread: ["thread", place],
+  call: ["call", place],
+};
+
+/** A row for each request that the program told of with karst.h. */
+export interface Request {
+  /** Whose request it is: in TraceInfo.processes. */
+  process: number;
+  /** Its number, as the program says it. */
+  request: string;
+  /** After the trace's first event. */
+  begin: number;
+  /** From the note that it begins to the note that it ends; without them from the first work on it or to the last ('<', '>'). */
+  duration: number;
+  /** Whether there is a note of its begin. */
+  begun: boolean;
+  /** Whether there is a note of its end. */
+  ended: boolean;
+  /** Time in which no thread worked on it: it waited in a queue. */
+  idle: number;
+  /** Of all threads together, while they said karst_request(ID). */
+  work: number;
+  /** Part of the work on a CPU. */
+  cpu: number | null;
+  /** Part of the work in which a thread had no CPU. */
+  runnable: number | null;
+  /** Part of the work in which a thread waited. */
+  blocked: number | null;
+  /** Part of the work of which the state is not known. */
+  unknown: number | null;
+  /** That worked on it. */
+  threads: number;
+  /** That began in that time. */
+  calls: number;
+  /** The greatest self time that a function has in it. */
+  most: number;
+  /** The function with that time: in TraceInfo.functions; -1: none. */
+  mostIn: number;
+}
+
+export const requests: Columns<Request> = {
+  process: ["process", place],
+  request: ["request", text],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  begun: ["begun", flag],
+  ended: ["ended", flag],
+  idle: ["idle", num],
+  work: ["work", num],
+  cpu: ["cpu", maybe(num)],
+  runnable: ["runnable", maybe(num)],
+  blocked: ["blocked", maybe(num)],
+  unknown: ["unknown", maybe(num)],
+  threads: ["threads", num],
+  calls: ["calls", num],
+  most: ["most", num],
+  mostIn: ["most_in", place],
+};
