@@ -13,7 +13,6 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -64,6 +63,8 @@ Value value_of(T&& what) {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (std::same_as<Plain, Value>) {
     return std::forward<T>(what);
+  } else if constexpr (requires { what.has_value(); }) {  // an optional
+    return what ? value_of(*std::forward<T>(what)) : Value();
   } else if constexpr (std::same_as<Plain, bool>) {
     return Value(what);
   } else if constexpr (std::unsigned_integral<Plain>) {
@@ -77,10 +78,6 @@ Value value_of(T&& what) {
   } else {
     return Value(std::forward<T>(what));
   }
-}
-template <typename T>
-Value value_of(const std::optional<T>& what) {
-  return what ? value_of(*what) : Value();
 }
 
 struct Relation;
