@@ -1,12 +1,14 @@
 #include "answers/all.h"
 
 #include "answers/flows.h"
+#include "answers/memory.h"
 #include "answers/requests.h"
 
 namespace karst::answers {
 
 const std::vector<const Relation*>& all_relations() {
-  static const std::vector<const Relation*> all{&flows(), &flow_steps(), &requests()};
+  static const std::vector<const Relation*> all{&flows(), &flow_steps(), &memory_of_functions(), &memory_of_paths(),
+                                                &requests()};
   return all;
 }
 

@@ -94,6 +94,7 @@ struct Look {
   int rank = 0;            ///< of columns that are too many the highest goes first; 0: never
   Shown shown = Shown::kAlways;
   std::size_t least_width = 0;
+  bool is_name = false;  ///< a text that is shortened as a function's name is
   /// Words of the row in place of the value alone, as "<53 ms" of a call whose begin is not known; null: the value's.
   std::function<std::string(const void* row)> words = {};
 };

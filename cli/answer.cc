@@ -120,10 +120,10 @@ void add_answer_options(Command command, AnswerOptions& options, const Relation&
   options.limit = limit;
   command
       .add_option("-n,--limit", options.limit,
-                  limit == 0 ? fmt::format("Show only the first N {}", words)
-                             : fmt::format("Show only the first N {} (text: {}; csv and json: all)", words, limit))
+                  limit == 0
+                      ? fmt::format("Show only the first N {}", words)
+                      : fmt::format("Show only the first N {} (text: {}; csv and json: all; 0: all)", words, limit))
       .type_name("N")
-      .check(positive())
       .each([&options](const std::string&) { options.has_limit = true; });
   command
       .add_option("-s,--sort", options.sort,
@@ -190,7 +190,8 @@ Status Answer::print_table(Screen& screen) const {
   std::string chosen = options_.columns;
   for (std::size_t i = 0; options_.columns.empty() && i < columns.size(); ++i)
     if (columns[i].narrow) chosen += (chosen.empty() ? "" : ",") + columns[i].key;
-  Table table(std::move(columns), fields.back()->type == Type::kFunction ? Shorten::kName : Shorten::kEnd);
+  Table table(std::move(columns),
+              fields.back()->type == Type::kFunction || fields.back()->look.is_name ? Shorten::kName : Shorten::kEnd);
   if (Status known = table.choose(chosen); !known) return known;
   for (std::size_t i = 0; i < shown_; ++i) {
     std::vector<std::string> cells;
@@ -215,12 +216,19 @@ void Answer::write_json(Json& json, Output& output) const {
   json.close(']');
 }
 
-int print_answer(const AnswerOptions& options, const Input& input, const Answer& answer) {
+void Answer::say_left_out(Screen& screen, const std::string& one) const {
+  if (shown_ < rows_.size())
+    screen.output().append(fmt::format("({} more; --limit 0: all)\n", plural(rows_.size() - shown_, one.c_str())));
+}
+
+int print_answer(const AnswerOptions& options, const Input& input, const Answer& answer,
+                 const std::function<void(Json&)>& facts) {
   return print_data(
       options.format, input,
       [&](Output& output) {
         Json json;
         json.open('{').field("trace", input.trace.name()).field("count", answer.count());
+        facts(json);
         answer.write_json(json, output);
         json.close('}').flush(output);
         output.append("\n");

@@ -2,6 +2,7 @@
 // cut and printed, for people and for programs.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,8 @@ class Answer {
   void print_csv(Output& output) const;
   /// A field of an object that is open: the relation's name, and its rows.
   void write_json(Json& json, Output& output) const;
+  /// How many rows --limit has left out of the text, if any; a row is called `one`.
+  void say_left_out(Screen& screen, const std::string& one) const;
 
  private:
   bool is_shown(const answers::Field& field, bool wide) const;
@@ -63,8 +66,10 @@ class Answer {
   std::size_t shown_;
 };
 
-/// Prints to stdout for other programs: {"trace": ..., "count": ..., the answer}, or CSV. The exit status.
-int print_answer(const AnswerOptions& options, const Input& input, const Answer& answer);
+/// Prints to stdout for other programs: {"trace": ..., "count": ..., `facts`, the answer}, or CSV. The exit status.
+int print_answer(
+    const AnswerOptions& options, const Input& input, const Answer& answer,
+    const std::function<void(Json&)>& facts = [](Json&) {});
 
 /// Of a list of rows their addresses.
 template <typename Row>

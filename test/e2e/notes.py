@@ -189,7 +189,7 @@ class Notes(TortureTest):
                 self.assertGreaterEqual(frame["duration_ns"] + 2, int(ns))
 
             taken = json.loads(karst("memory", "--json", trace))
-            self.assertEqual([(r["function"], r["allocations"], r["bytes"], r["living"]) for r in taken["rows"]],
+            self.assertEqual([(r["function"], r["allocations"], r["bytes"], r["living"]) for r in taken["memory_of_functions"]],
                              [("main", 10, sum(range(100, 110)), 5)])
             self.assertEqual(taken["unknown_frees"], 0)
             self.assertRegex(tree, r"arena\(size=101\) = 0x")

@@ -70,6 +70,92 @@ export const steps: Columns<Step> = {
   call: ["call", place],
 };
 
+/** A row for each function that took memory itself, by malloc, new and their like. */
+export interface MemoryOfFunction {
+  /** All that it took. */
+  bytes: number;
+  /** How far that may be off, where allocations were sampled (95%). */
+  bytesMargin: number;
+  /** How often it took some. */
+  allocations: number;
+  /** What of it was not freed at the end: of the program, of --range or of --call. */
+  livingBytes: number;
+  /** How far that may be off. */
+  livingMargin: number;
+  /** Allocations that were not freed. */
+  living: number;
+  /** What of it there was when most bytes were living at once. */
+  peakBytes: number;
+  /** Allocations that were freed by the thread as the next thing. */
+  shortLived: number;
+  /** Times that there was no memory. */
+  failed: number;
+  /** Bytes of mmap, brk and sbrk. */
+  mappedBytes: number;
+  /** What of those was not given back at the end. */
+  livingMappedBytes: number;
+  /** The innermost traced call that took it. */
+  function: string;
+}
+
+export const memoryOfFunctions: Columns<MemoryOfFunction> = {
+  bytes: ["bytes", num],
+  bytesMargin: ["bytes_margin", num],
+  allocations: ["allocations", num],
+  livingBytes: ["living_bytes", num],
+  livingMargin: ["living_margin", num],
+  living: ["living", num],
+  peakBytes: ["peak_bytes", num],
+  shortLived: ["short_lived", num],
+  failed: ["failed", num],
+  mappedBytes: ["mapped_bytes", num],
+  livingMappedBytes: ["living_mapped_bytes", num],
+  function: ["function", text],
+};
+
+/** A row for each path that took memory itself, by malloc, new and their like. */
+export interface MemoryOfPath {
+  /** All that it took. */
+  bytes: number;
+  /** How far that may be off, where allocations were sampled (95%). */
+  bytesMargin: number;
+  /** How often it took some. */
+  allocations: number;
+  /** What of it was not freed at the end: of the program, of --range or of --call. */
+  livingBytes: number;
+  /** How far that may be off. */
+  livingMargin: number;
+  /** Allocations that were not freed. */
+  living: number;
+  /** What of it there was when most bytes were living at once. */
+  peakBytes: number;
+  /** Allocations that were freed by the thread as the next thing. */
+  shortLived: number;
+  /** Times that there was no memory. */
+  failed: number;
+  /** Bytes of mmap, brk and sbrk. */
+  mappedBytes: number;
+  /** What of those was not given back at the end. */
+  livingMappedBytes: number;
+  /** The calls that led there, the innermost first. */
+  path: string;
+}
+
+export const memoryOfPaths: Columns<MemoryOfPath> = {
+  bytes: ["bytes", num],
+  bytesMargin: ["bytes_margin", num],
+  allocations: ["allocations", num],
+  livingBytes: ["living_bytes", num],
+  livingMargin: ["living_margin", num],
+  living: ["living", num],
+  peakBytes: ["peak_bytes", num],
+  shortLived: ["short_lived", num],
+  failed: ["failed", num],
+  mappedBytes: ["mapped_bytes", num],
+  livingMappedBytes: ["living_mapped_bytes", num],
+  path: ["path", text],
+};
+
 /** A row for each request that the program told of with karst.h. */
 export interface Request {
   /** Whose request it is: in TraceInfo.processes. */

@@ -1,0 +1,18 @@
+// The relations of memory (analysis/memory.h): what each function took, or each path of calls.
+#pragma once
+#include <string>
+
+#include "analysis/memory.h"
+#include "answers/relation.h"
+
+namespace karst::answers {
+
+struct MemoryRow {
+  std::string name;  ///< of the function, or of the path
+  analysis::MemorySum sum;
+};
+
+const Relation& memory_of_functions();
+const Relation& memory_of_paths();
+
+}  // namespace karst::answers
