@@ -2,13 +2,14 @@
 
 #include "answers/flows.h"
 #include "answers/memory.h"
+#include "answers/notes.h"
 #include "answers/requests.h"
 
 namespace karst::answers {
 
 const std::vector<const Relation*>& all_relations() {
-  static const std::vector<const Relation*> all{&flows(), &flow_steps(), &memory_of_functions(), &memory_of_paths(),
-                                                &requests()};
+  static const std::vector<const Relation*> all{&flows(),           &flow_steps(), &memory_of_functions(),
+                                                &memory_of_paths(), &notes(),      &requests()};
   return all;
 }
 

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "analysis/log_text.h"
+#include "answers/data.h"
+#include "answers/notes.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/csv.h"
 #include "cli/names.h"
 #include "cli/notes_frames.h"
 #include "cli/table.h"
@@ -59,15 +60,7 @@ nobody marked where it begins. --range takes frames that lie in it as a whole.
 --function takes notes made in calls of these functions, not below them;
 --below takes those below as well.)";
 
-struct Row {
-  const reader::Process* process;
-  const reader::Thread* thread;
-  const reader::Calls* calls;
-  const reader::Note* note;
-  std::uint64_t at_ns;
-  std::string_view name;
-  std::string_view in;  // empty: in no call
-};
+using answers::NoteRow;
 
 const std::vector<std::string> kLevels = {"debug", "info", "warning", "error"};
 
@@ -81,11 +74,10 @@ std::uint32_t level_number(std::string_view name) {
 template <typename Use>
 void each_note(const Input& input, const Options& options, const Output& output, Use&& use) {
   const reader::Trace& trace = input.trace;
-  const std::uint64_t start = analysis::first_ticks(trace);
+  const answers::Times times(trace);
   const std::uint32_t least_level = level_number(options.level);
   for (const reader::Thread* thread : input.threads) {
     const reader::Calls calls = input.calls_of(*thread);
-    const reader::Process& process = trace.processes()[thread->process];
     for (const reader::Note& note : calls.notes) {
       if (output.failed()) return;
       if (!options.kind.empty() && analysis::kind_of(note) != options.kind) continue;
@@ -95,9 +87,7 @@ void each_note(const Input& input, const Options& options, const Output& output,
       const bool inside = note.row != reader::kNoParent;
       const std::uint32_t id = inside ? calls.function[note.row] : 0;
       if (input.functions && (!inside || !input.functions->contains(thread->process, id))) continue;
-      use(Row{&process, thread, &calls, &note, note.ticks > start ? trace.clock().to_ns(note.ticks - start) : 0,
-              analysis::note_name(trace, *thread, note),
-              inside ? std::string_view(trace.function(process, id).name) : std::string_view()});
+      use(NoteRow{trace, times, *thread, calls, note});
     }
   }
 }
@@ -113,12 +103,15 @@ bool print_text(const Input& input, const Options& options, Screen& screen) {
     output.append((width == 0 ? line + behind : fit_text(line + behind, width)) + "\n");
   };
   bool any = false;
-  each_note(input, options, output, [&](const Row& row) {
+  each_note(input, options, output, [&](const NoteRow& row) {
     any = true;
-    const std::string thread = fmt::format("{} {}", row.thread->tid, printable(row.thread->name));
-    const std::string in = printable(row.in);
-    print(duration_text(row.at_ns), thread,
-          printable(analysis::note_line(input.trace, *row.thread, *row.calls, *row.note)),
+    const std::string thread = fmt::format("{} {}", row.thread.tid, printable(row.thread.name));
+    const reader::Process& process = input.trace.processes()[row.thread.process];
+    const std::string in = row.note.row == reader::kNoParent
+                               ? std::string()
+                               : printable(input.trace.function(process, row.calls.function[row.note.row]).name);
+    print(duration_text(row.times.since_start(row.note.ticks)), thread,
+          printable(analysis::note_line(input.trace, row.thread, row.calls, row.note)),
           width == 0 ? in : plain_name(in));
   });
   return any;
@@ -147,30 +140,17 @@ std::vector<std::string> kinds() {
   return all;
 }
 
-std::string level_of(const Row& row) { return analysis::log_level_name(analysis::note_level(*row.calls, *row.note)); }
-
 void print_csv(const Input& input, const Options& options, Output& output) {
-  output.append("time_ns,kind,name,value,pid,tid,thread,in,level\n");
-  each_note(input, options, output, [&](const Row& row) {
-    output.append(
-        fmt::format("{},{},{},{},{},{},{},{},{}\n", row.at_ns, analysis::kind_of(*row.note), csv_field(row.name),
-                    csv_field(analysis::note_value(input.trace, *row.thread, *row.calls, *row.note)), row.process->pid,
-                    row.thread->tid, csv_field(row.thread->name), csv_field(row.in), level_of(row)));
-  });
+  answers::Csv csv(input.trace, answers::notes(), output);
+  each_note(input, options, output, [&](const NoteRow& row) { csv.row(&row); });
 }
 
 void print_json(const Input& input, const Options& options, Output& output) {
   Json json;
   json.open('{').field("trace", input.trace.name()).key("notes").open('[');
-  each_note(input, options, output, [&](const Row& row) {
-    json.line().open('{').field("time_ns", row.at_ns).field("kind", analysis::kind_of(*row.note));
-    json.field("name", row.name).field("value", analysis::note_value(input.trace, *row.thread, *row.calls, *row.note));
-    json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
-    json.field("in", row.in).field("level", level_of(row));
-    if (row.note->kind == static_cast<std::uint32_t>(format::NoteKind::kOverhead))
-      json.field("duration_ns",
-                 input.trace.clock().to_ns(format::overhead_ticks(analysis::note_bits(*row.calls, *row.note))));
-    json.close('}').flush(output);
+  each_note(input, options, output, [&](const NoteRow& row) {
+    answers::write_row(json, input.trace, answers::notes(), &row);
+    json.flush(output);
   });
   json.close(']').close('}').flush(output);
   output.append("\n");

@@ -156,6 +156,40 @@ export const memoryOfPaths: Columns<MemoryOfPath> = {
   path: ["path", text],
 };
 
+/** A row for each note of the program's own. */
+export interface Note {
+  /** After the trace's first event. */
+  time: number;
+  /** What it is: message, value, request and so on. */
+  kind: string;
+  /** As the program says it. */
+  name: string;
+  /** What it says. */
+  value: string;
+  /** Of the thread: in TraceInfo.processes. */
+  process: number;
+  /** Which said it: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** The call that it is in: in TraceInfo.functions; -1: none. */
+  in: number;
+  /** Of a log's line: debug, info, warning or error. */
+  level: string;
+  /** What tracing took, of a note of that. */
+  duration: number | null;
+}
+
+export const notes: Columns<Note> = {
+  time: ["time", num],
+  kind: ["kind", text],
+  name: ["name", text],
+  value: ["value", text],
+  process: ["process", place],
+  thread: ["thread", place],
+  in: ["in", place],
+  level: ["level", text],
+  duration: ["duration", maybe(num)],
+};
+
 /** A row for each request that the program told of with karst.h. */
 export interface Request {
   /** Whose request it is: in TraceInfo.processes. */
