@@ -27,7 +27,7 @@ std::string csv_field(std::string_view text) {
 }
 
 Csv::Csv(const reader::Trace& trace, const Relation& relation, Output& output)
-    : trace_(trace), relation_(relation), output_(output) {
+    : trace_(trace), relation_(relation), output_(output), names_(trace, csv_field) {
   std::string head;
   for (const Field& field : relation.fields) {
     if (field.type == Type::kRows) continue;
@@ -48,6 +48,7 @@ void Csv::row(const void* row) {
 void Csv::add(const Field& field, const Value& value) {
   struct Adder {
     const reader::Trace& trace;
+    ReadyNames& names;
     std::string& line;
     void operator()(std::monostate) const {}
     void operator()(bool flag) const { line += flag ? '1' : '0'; }
@@ -55,7 +56,9 @@ void Csv::add(const Field& field, const Value& value) {
     void operator()(std::int64_t number) const { append_number(line, number); }
     void operator()(std::string_view text) const { line += csv_field(text); }
     void operator()(const std::string& text) const { line += csv_field(text); }
-    void operator()(FunctionRef ref) const { line += csv_field(name_of(trace, ref)); }
+    void operator()(FunctionRef ref) const {
+      line += ref.function == 0 ? "\"\"" : std::string_view(names.of(trace.processes()[ref.process], ref.function));
+    }
     void operator()(ThreadRef ref) const {
       if (ref.thread != nullptr) append_number(line, ref.thread->tid);
       line += ',';
@@ -63,7 +66,7 @@ void Csv::add(const Field& field, const Value& value) {
     }
     void operator()(ProcessRef ref) const { append_number(line, trace.processes()[ref.process].pid); }
   };
-  std::visit(Adder{trace_, line_}, value);
+  std::visit(Adder{trace_, names_, line_}, value);
   if (field.type == Type::kThread && std::holds_alternative<std::monostate>(value)) line_ += ',';
   line_ += ',';
 }

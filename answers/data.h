@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "answers/ready_names.h"
 #include "answers/relation.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -29,6 +30,7 @@ class Csv {
   const reader::Trace& trace_;
   const Relation& relation_;
   Output& output_;
+  ReadyNames names_;
   std::string line_;
 };
 

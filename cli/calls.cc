@@ -1,4 +1,6 @@
 // karst calls: each call as a row.
+#include "answers/calls.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,10 +15,10 @@
 #include <vector>
 
 #include "analysis/values.h"
+#include "answers/data.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/csv.h"
 #include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -56,20 +58,9 @@ struct Noted {
   std::string called;  // the function's name with them
 };
 
-/// A call that is printed.
-struct Row {
+struct Row : answers::CallRow {
   const reader::Process* process = nullptr;
-  const reader::Thread* thread = nullptr;
-  std::uint32_t function = 0;
-  std::uint32_t caller = reader::kNoParent;  // kNoParent: called by nothing traced
-  std::uint64_t begin_ns = 0, duration_ns = 0;
-  bool open_begin = false, open_end = false;
   const Noted* noted = nullptr;  // mostly null
-
-  const char* open() const {
-    if (open_begin) return open_end ? "begin and end" : "begin";
-    return open_end ? "end" : "";
-  }
 };
 
 template <typename Use>
@@ -91,7 +82,7 @@ void each_call(const Input& input, const Output& output, Use&& use) {
       if (input.functions && !input.functions->contains(thread->process, id)) continue;
       of.function = id;
       const std::uint32_t parent = calls.parent[row];
-      of.caller = parent == reader::kNoParent ? parent : calls.function[parent];
+      of.caller = parent == reader::kNoParent ? 0 : calls.function[parent];
       of.begin_ns = calls.begin[row] > start ? trace.clock().to_ns(calls.begin[row] - start) : 0;
       of.duration_ns = trace.clock().to_ns(calls.time(row));
       of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
@@ -110,31 +101,6 @@ void each_call(const Input& input, const Output& output, Use&& use) {
     }
   }
 }
-
-/// Names are made ready for printing once: there are many calls of few functions.
-class ReadyNames {
- public:
-  using Form = std::string (*)(std::string_view);
-  /// `end` stands behind each.
-  ReadyNames(const reader::Trace& trace, Form form, std::string_view end = {})
-      : trace_(trace), form_(form), end_(end) {}
-
-  const std::string& of(const reader::Process& process, std::uint32_t id) {
-    if (process_ != &process) names_.clear();
-    process_ = &process;
-    if (id >= names_.size()) names_.resize(id + std::size_t{1});  // ids have 23 bits
-    std::string& name = names_[id];
-    if (name.empty()) name = form_(trace_.function(process, id).name).append(end_);
-    return name;
-  }
-
- private:
-  const reader::Trace& trace_;
-  Form form_;
-  std::string_view end_;
-  const reader::Process* process_ = nullptr;
-  std::vector<std::string> names_;  // by id
-};
 
 /// A column's text. It is copied whole: a known size is a few stores.
 struct Cell {
@@ -209,10 +175,6 @@ class CallPlaceText {
     *to++ = 's';
     return to;
   }
-  std::string text(const Row& row) {
-    char text[kMost];
-    return {text, write(text, row)};
-  }
 
  private:
   static constexpr std::uint64_t kLower = 1'000'000;
@@ -243,7 +205,7 @@ bool print_text(const Input& input, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
   CallPlaceText place;
-  ReadyNames names(input.trace, printable, "\n");
+  answers::ReadyNames names(input.trace, printable, "\n");
   const auto print = [&](std::string_view head, std::string_view name) {
     output.append(width > head.size() ? std::string(head) + fit_name(name, width - head.size())
                                       : fit_text(head, width));
@@ -282,57 +244,30 @@ bool print_text(const Input& input, Screen& screen) {
   return any;
 }
 
-void print_csv(const Input& input, Output& output) {
-  output.append("call,function,begin_ns,duration_ns,open,pid,tid,thread,caller,arguments,returned\n");
-  ReadyNames names(input.trace, csv_field);
+/// use(row) for each call, with what only other programs get.
+template <typename Use>
+void each_whole_call(const Input& input, const Output& output, Use&& use) {
   CallPlaceText place;
-  const reader::Thread* thread = nullptr;
-  std::string thread_fields;  // pid, tid and name
-  const auto number = [&](std::uint64_t value) {
-    char text[24];
-    output.append({text, static_cast<std::size_t>(std::to_chars(text, std::end(text), value).ptr - text)});
-    output.append(',');
-  };
-  const auto text = [&](std::string_view field) {
-    output.append(field);
-    output.append(',');
-  };
-  each_call(input, output, [&](const Row& row) {
-    if (thread != row.thread)
-      thread_fields = fmt::format("{},{},{},", row.process->pid, row.thread->tid, csv_field(row.thread->name));
-    thread = row.thread;
-    text(place.text(row));
-    text(names.of(*row.process, row.function));
-    number(row.begin_ns);
-    number(row.duration_ns);
-    text(row.open());
-    output.append(thread_fields);
-    text(row.caller == reader::kNoParent ? "\"\"" : std::string_view(names.of(*row.process, row.caller)));
-    if (row.noted == nullptr) {
-      output.append("\"\",\"\"\n");
-    } else {
-      text(csv_field(row.noted->arguments));
-      output.append(csv_field(row.noted->returned));
-      output.append('\n');
-    }
+  char text[CallPlaceText::kMost];
+  each_call(input, output, [&](Row& row) {
+    row.place = {text, static_cast<std::size_t>(place.write(text, row) - text)};
+    row.arguments = row.noted == nullptr ? std::string_view() : row.noted->arguments;
+    row.returned = row.noted == nullptr ? std::string_view() : row.noted->returned;
+    use(static_cast<const answers::CallRow&>(row));
   });
 }
 
+void print_csv(const Input& input, Output& output) {
+  answers::Csv csv(input.trace, answers::calls(), output);
+  each_whole_call(input, output, [&](const answers::CallRow& row) { csv.row(&row); });
+}
+
 void print_json(const Input& input, Output& output) {
-  const auto name = [&](const Row& row, std::uint32_t id) -> std::string_view {
-    return id == reader::kNoParent ? std::string_view() : input.trace.function(*row.process, id).name;
-  };
-  CallPlaceText place;
-  const Noted nothing;
   Json json;
   json.open('{').field("trace", input.trace.name()).key("calls").open('[');
-  each_call(input, output, [&](const Row& row) {
-    const Noted& noted = row.noted == nullptr ? nothing : *row.noted;
-    json.line().open('{').field("call", place.text(row)).field("function", name(row, row.function));
-    json.field("begin_ns", row.begin_ns).field("duration_ns", row.duration_ns).field("open", row.open());
-    json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
-    json.field("caller", name(row, row.caller)).field("arguments", noted.arguments).field("returned", noted.returned);
-    json.close('}').flush(output);
+  each_whole_call(input, output, [&](const answers::CallRow& row) {
+    answers::write_row(json, input.trace, answers::calls(), &row);
+    json.flush(output);
   });
   json.close(']').close('}').flush(output);
   output.append("\n");
