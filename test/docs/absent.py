@@ -17,8 +17,9 @@ PROGRAM = """
 #include <cstdio>
 static inline __attribute__((always_inline)) int doubled(int n) { return n * 2; }
 __attribute__((noinline)) int work(int n) { return doubled(n) + 1; }
+extern "C" KARST_NOTRACE __attribute__((noinline)) int quiet(int n) { return n / 3 + 7; }
 __attribute__((noinline)) void wait(timespec time) { KARST_ZONE("a zone"); nanosleep(&time, nullptr); }
-int main() { int sum = 0; for (int i = 0; i < 20; ++i) sum += work(i); std::printf("%d\\n", sum); wait({0, 2000000}); }
+int main() { int sum = 0; for (int i = 0; i < 20; ++i) sum += work(i) + quiet(i); std::printf("%d\\n", sum); wait({0, 2000000}); }
 """
 BUILD = """
 karst-g++ -O2 -g app.cc -o app && karst run ./app
@@ -74,6 +75,11 @@ CLAIMS = [
      "karst report app.karst --function '(?=work)'", "is no regular expression", FAILS),
     ("docs/limits/may-recording.md", "**`--slowest` and `--over`** look at calls and zones",
      "karst run --over '^a zone$:1ms' -o x.karst ./app && karst info x.karst", r"over .* a zone", ENDS_WELL),
+    ("docs/how-to/overhead.md", "Only `KARST_NOTRACE` in the source takes these away",
+     "objdump -d app --disassemble=quiet | grep -c nopl", "^0$", FAILS),
+    ("docs/how-to/overhead.md", "The functions keep their NOPs",
+     "echo 'work*' >list.txt && karst-g++ -O2 --karst-no-trace=list.txt app.cc -o x && objdump -d x --disassemble=_Z4worki",
+     "nopl", ENDS_WELL),
     ("docs/limits.md", "**Inlined functions** have no call, and so no event",
      "karst calls app.karst --function doubled", "no function of app.karst has a name that matches", FAILS),
     ("docs/limits.md", "**Static programs** cannot load the runtime",
