@@ -34,7 +34,8 @@ class ReleaseTest(unittest.TestCase):
         return self.here / name
 
     def git(self, *words):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], cwd=self.here, check=True)
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *who, *words], cwd=self.here, check=True)
 
     def commit(self):
         self.git("add", "-A")
