@@ -60,6 +60,4 @@ endif()
 install(FILES packaging/karst-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/karst)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES docs/tutorial.md docs/guide.md docs/crash-or-hang.md docs/limits.md docs/security.md docs/trace-format.md
-  DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-install(DIRECTORY docs/how-to DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

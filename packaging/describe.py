@@ -167,7 +167,7 @@ def usage_of(path, command):
 def reference(app):
     out = ("# Reference\n\nAll commands and options, as `karst help COMMAND` and the man pages have them.\n"
            "`packaging/describe.py` makes this page from what karst says of itself; a test compares the two.\n"
-           "The [guide](guide.md) explains them, with their output.\n\n")
+           "The [guide](guide/README.md) explains them, with their output.\n\n")
     out += "".join(f"* [karst {c['name']}](#karst-{c['name']}): {escaped(c['description'])}\n" for c in app["commands"])
     out += markdown_command("karst", "karst COMMAND [OPTIONS]", {**app, "description": "Options before any command"})
     return out + "".join(markdown_command(f"karst {c['name']}", usage_of(f"karst {c['name']}", c), c)

@@ -1,4 +1,4 @@
-// Intel's ITT: what each function of ittnotify becomes. docs/guide.md has the table.
+// Intel's ITT: what each function of ittnotify becomes. docs/guide/annotated.md has the table.
 //
 // itt.cc          the library's entry: fills the program's table by name
 // itt_tasks.cc    tasks, frames, markers, metadata

@@ -17,7 +17,7 @@ def long_lines(path):
             yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns"
 
 
-pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 assert len(pages) > 15, pages
 found = [line for page in pages for line in long_lines(page)]
 sys.exit("\n".join(found) or 0)

@@ -18,7 +18,7 @@ class Tree(Case):
         self.assertEqual(self.good("tree", self.path("sample.karst")), TREE)
 
     def test_the_guide_shows_what_is_printed(self):
-        guide = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide.md")
+        guide = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide/tree.md")
         with open(guide, encoding="utf-8") as file:
             text = file.read()
         self.assertIn(f"<!-- tree -->\n```\n{TREE}```\n", text)

@@ -1,4 +1,4 @@
-"""What docs/limits.md says of ways out that are not seen: that it is so, and that nothing is invented."""
+"""What docs/limits/may-recording.md says of ways out that are not seen: that it is so, and that nothing is invented."""
 import bisect
 import functools
 import re

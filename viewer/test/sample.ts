@@ -116,7 +116,7 @@ export function sampleFacts(threads = 4, requests = 60): Json {
   const span = Math.max(...calls.map((c) => c[0]!.begin + c[0]!.duration));
   const counts = FUNCTIONS.map((_, f) => calls.reduce((n, c) => n + c.filter((x) => x.func === f).length, 0));
   return {
-    version: "0.1.0",
+    version: "sample",
     name: "sample.karst",
     path: "/made/up/sample.karst",
     complete: true,

@@ -62,7 +62,7 @@ class Way:
 
     @property
     def loses_exits(self):
-        """limits.md, Ways out that are not seen: clang's calls for what it inlined have no frame to unwind."""
+        """docs/limits, Ways out that are not seen: clang's calls for what it inlined have no frame to unwind."""
         return self.is_clang and self.method == "finstrument" and self.level != "-O0"
 
     def missing(self):
@@ -85,7 +85,7 @@ class Way:
         if self.is_clang and self.method == "sled":
             language = [*language, "-DMAY_MUSTTAIL"]  # nothing can stand between such a call and the return
         if self.method == "finstrument":
-            language = [*language, "-DNO_CLONES"]  # limits.md: they may have no name
+            language = [*language, "-DNO_CLONES"]  # docs/limits/never.md: they may have no name
         return [*language, "-w", "-Wno-psabi", self.level, *kind, *linker,
                 *(self.protection + " " + self.lto + " " + self.extra).split()]
 
@@ -101,7 +101,7 @@ def choose(seed, asked):
     for compiler, name, what, instead in INSTEAD:
         if chosen["compiler"].startswith(compiler) and chosen[name] == what:
             chosen[name] = instead
-    # The link then copies functions into thunks, which have no sleds (limits.md, Assembly and thunks).
+    # The link then copies functions into thunks, which have no sleds (docs/limits, Assembly and thunks).
     if chosen["lto"] and chosen["extra"] == "-mcmodel=large":
         chosen["extra"] = asked.get("extra", "")
     return Way(**chosen)

@@ -1,8 +1,8 @@
 // Tracy's C++ macros as Karst's notes (karst/karst.h): code that is annotated for Tracy says the same to Karst, with
 // this directory's parent in the include path in place of Tracy's. As with Tracy, nothing is said without TRACY_ENABLE.
 //
-// What has no meaning here compiles to nothing: stacks of calls (S), locks, sections and parameters. docs/guide.md has
-// the list.
+// What has no meaning here compiles to nothing: stacks of calls (S), locks, sections and parameters. The list is in
+// docs/guide/annotated.md.
 #ifndef KARST_TRACY_HPP
 #define KARST_TRACY_HPP
 
