@@ -1,5 +1,6 @@
 #include "answers/data.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -16,6 +17,15 @@ template <typename Number>
 void append_number(std::string& to, Number number) {
   char digits[24];
   to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+/// Most texts are plain, and are copied as they are.
+void append_csv(std::string& to, std::string_view text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"'; });
+  if (is_plain)
+    to.append(1, '"').append(text).append(1, '"');
+  else
+    to += csv_field(text);
 }
 
 }  // namespace
@@ -54,15 +64,15 @@ void Csv::add(const Field& field, const Value& value) {
     void operator()(bool flag) const { line += flag ? '1' : '0'; }
     void operator()(std::uint64_t number) const { append_number(line, number); }
     void operator()(std::int64_t number) const { append_number(line, number); }
-    void operator()(std::string_view text) const { line += csv_field(text); }
-    void operator()(const std::string& text) const { line += csv_field(text); }
+    void operator()(std::string_view text) const { append_csv(line, text); }
+    void operator()(const std::string& text) const { append_csv(line, text); }
     void operator()(FunctionRef ref) const {
       line += ref.function == 0 ? "\"\"" : std::string_view(names.of(trace.processes()[ref.process], ref.function));
     }
     void operator()(ThreadRef ref) const {
       if (ref.thread != nullptr) append_number(line, ref.thread->tid);
       line += ',';
-      if (ref.thread != nullptr) line += csv_field(ref.thread->name);
+      if (ref.thread != nullptr) append_csv(line, ref.thread->name);
     }
     void operator()(ProcessRef ref) const { append_number(line, trace.processes()[ref.process].pid); }
   };
@@ -77,17 +87,17 @@ void write_fields(Json& json, const reader::Trace& trace, const Relation& relati
     const reader::Trace& trace;
     const Field& field;
     void operator()(std::monostate) const {}
-    void operator()(bool flag) const { json.field(field.name, flag); }
-    void operator()(std::uint64_t number) const { json.field(field.name, number); }
-    void operator()(std::int64_t number) const { json.field(field.name, number); }
-    void operator()(std::string_view text) const { json.field(field.name, text); }
-    void operator()(const std::string& text) const { json.field(field.name, text); }
-    void operator()(FunctionRef ref) const { json.field(field.name, name_of(trace, ref)); }
+    void operator()(bool flag) const { json.known_key(field.name).value(flag); }
+    void operator()(std::uint64_t number) const { json.known_key(field.name).value(number); }
+    void operator()(std::int64_t number) const { json.known_key(field.name).value(number); }
+    void operator()(std::string_view text) const { json.known_key(field.name).value(text); }
+    void operator()(const std::string& text) const { json.known_key(field.name).value(text); }
+    void operator()(FunctionRef ref) const { json.known_key(field.name).value(name_of(trace, ref)); }
     void operator()(ThreadRef ref) const {
       if (ref.thread == nullptr) return;
-      json.field(field.name, ref.thread->tid).field(field.key, ref.thread->name);
+      json.known_key(field.name).value(ref.thread->tid).field(field.key, ref.thread->name);
     }
-    void operator()(ProcessRef ref) const { json.field(field.name, trace.processes()[ref.process].pid); }
+    void operator()(ProcessRef ref) const { json.known_key(field.name).value(trace.processes()[ref.process].pid); }
   };
   for (const Field& field : relation.fields) {
     if (field.type != Type::kRows) {

@@ -38,6 +38,13 @@ class Json {
     fresh_ = true;
     return *this;
   }
+  /// A name that needs no escape.
+  Json& known_key(std::string_view name) {
+    separate();
+    text_.append(1, '"').append(name).append("\":");
+    fresh_ = true;
+    return *this;
+  }
   Json& value(std::string_view text) {
     separate();
     append_json_string(text_, text);
