@@ -25,6 +25,7 @@
 #include "base/descriptor_limit.h"
 #include "cli/chosen_functions.h"
 #include "cli/command.h"
+#include "cli/given_options.h"
 #include "cli/help.h"
 #include "cli/noting.h"
 #include "cli/patched.h"
@@ -65,7 +66,7 @@ struct Options {
   std::vector<std::string> probes;
   std::string min_instructions;
   std::optional<std::string> budget;  // none: as it was before, or kPlainBudget
-  std::string memory;
+  std::optional<std::string> memory;
   std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
   ValueArguments values;
@@ -228,35 +229,29 @@ std::optional<collect::PlainAttach> plain_attach(const Options& options) {
   if (!parse_choices(options.libraries, "--library", plain.choice.libraries) ||
       !parse_choices(options.probes, "--probes", plain.choice.probes))
     return std::nullopt;
-  if (!options.min_instructions.empty()) {
-    const auto number = format::parse_min_instructions(options.min_instructions);
-    if (!number) {
-      usage_error("--min-instructions " + options.min_instructions + ": a number is needed", "attach");
+  constexpr std::size_t kMinInstructions = format::option_index("min-instructions");
+  if (const std::string& least = options.min_instructions; !least.empty()) {
+    if (const Status right = check_flag(kMinInstructions, least); !right) {
+      usage_error(right.error().message, "attach");
       return std::nullopt;
     }
-    plain.choice.min_instructions = *number;
+    plain.choice.min_instructions = *format::parse_min_instructions(least);
   }
-  const std::string budget = options.budget.value_or(kPlainBudget);
-  if (std::uint32_t share = 0; budget != kNoBudget) {
-    if (!format::parse_budget(budget.c_str(), share)) {
-      usage_error("--budget " + budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off", "attach");
+  plain.options.budget = kPlainBudget;
+  for (const auto& [option, text] : {std::pair{format::option_index("budget"), &options.budget},
+                                     std::pair{format::option_index("memory"), &options.memory}}) {
+    if (!*text) continue;
+    if (const Status right = read_flag(option, **text, plain.options); !right) {
+      usage_error(right.error().message, "attach");
       return std::nullopt;
     }
-    plain.options = "budget=" + budget;
-  }
-  if (std::uint64_t size = 0; !options.memory.empty()) {
-    if (!format::parse_memory_size(options.memory.c_str(), size)) {
-      usage_error("--memory " + options.memory + ": a size from 64K to 64G is needed, like 256M", "attach");
-      return std::nullopt;
-    }
-    plain.options += (plain.options.empty() ? "memory=" : ",memory=") + options.memory;
   }
   if (!options.fibers.empty() && options.fibers != kFibersByStack && options.fibers != kNoFibers) {
     usage_error("--fibers=" + options.fibers + ": stack or none is needed", "attach");
     return std::nullopt;
   }
   // Until it is known which functions those are.
-  if (chooses(options)) plain.options += plain.options.empty() ? "off=1" : ",off=1";
+  plain.options.off = chooses(options);
   if (!options.fibers.empty()) plain.stacks = options.fibers == kFibersByStack;
   return plain;
 }
@@ -283,7 +278,7 @@ void say_what_adds_nothing(const Options& options) {
                                          {"--probes", !options.probes.empty()},
                                          {"--min-instructions", !options.min_instructions.empty()},
                                          {"--fibers", !options.fibers.empty()},
-                                         {"--memory", !options.memory.empty()}})
+                                         {"--memory", options.memory.has_value()}})
     if (is_given)
       fail({std::string(option) + " adds nothing to a process that has sleds, or was traced before; start it with " +
             "'karst run " + option + "'"});
@@ -307,8 +302,8 @@ Result<collect::Attached> find_or_load(const Options& options, const HeldProcess
 }
 
 /// Of a process that had libkarst or has sleds, which goes on with its own budget if none is given. Code that karst
-/// detach has put back gets its jumps again. `is_on`: it is traced.
-Status go_on(collect::Attached& target, const Options& options, bool is_on) {
+/// detach has put back gets its jumps again. `given`: what was read of the options. `is_on`: it is traced.
+Status go_on(collect::Attached& target, const Options& options, const format::RuntimeOptions& given, bool is_on) {
   if (!is_on) {
     const auto patched = collect::write_jumps(target.held);
     if (!patched) return patched.error();
@@ -316,8 +311,7 @@ Status go_on(collect::Attached& target, const Options& options, bool is_on) {
   }
   if (!options.budget && !chooses(options) && is_on) return Unit{};
   std::optional<std::uint32_t> budget;
-  if (options.budget) budget = 0;
-  if (options.budget && *options.budget != kNoBudget) format::parse_budget(options.budget->c_str(), *budget);
+  if (options.budget) budget = given.budget;
   if (!chooses(options)) return switch_on(target, budget, nullptr);
   const auto chosen = functions_meant(target, symbols::FunctionFilter(options.functions, options.not_functions));
   if (!chosen) return Error{chosen.error().message + "\nThe process has libkarst, and goes on"};
@@ -334,7 +328,8 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
   if (!brought.patched || chooses(options))
-    if (const Status on = go_on(*target, options, state.enabled || brought.patched); !on) return fail(on.error());
+    if (const Status on = go_on(*target, options, plain.options, state.enabled || brought.patched); !on)
+      return fail(on.error());
   const auto pid = static_cast<int>(target->process.pid);
   const char* what = brought.tracing ? "is traced from now on"
                      : state.enabled ? "was traced already"
@@ -371,7 +366,7 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
   if (target) {
     const bool is_on = collect::control_state(target->arena).enabled;
     if (!brought.patched || chooses(options))
-      if (const Status on = go_on(*target, options, is_on || brought.patched); !on) return on.error();
+      if (const Status on = go_on(*target, options, plain.options, is_on || brought.patched); !on) return on.error();
     if (!is_on && !brought.patched)
       fail({fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name))});
     return Sampled{*process, target->process.name, std::move(*target)};

@@ -106,8 +106,10 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
     return usage_error("--suggest makes a list of its own: it takes no --format", "count");
   const symbols::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
   collect::LaunchOptions launch;
-  if (const int wrong = prepare_launch(options.program, {"count=1"}, command, "count", launch); wrong != 0)
-    return wrong;
+  const auto given = options.program.flags.read();
+  if (!given) return usage_error(given.error().message, "count");
+  if (const int wrong = prepare_launch(options.program, *given, command, "count", launch); wrong != 0) return wrong;
+  launch.runtime_options.count = true;
   auto out = Output::create(options.output.empty() ? "-" : options.output);
   if (!out) return fail(out.error());
   auto ran = collect::launch(launch);

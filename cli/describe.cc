@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "format/option_text.h"
 
 namespace karst::cli {
 namespace {
@@ -24,6 +25,19 @@ void write_option(Json& json, const CLI::Option& option) {
   json.field("required", option.get_required()).close('}');
 }
 
+/// What may stand in KARST_OPTIONS.
+void write_environment(Json& json) {
+  json.key("environment").open('[');
+  for (const format::OptionRow& row : format::kOptionTable) {
+    if (row.reader == format::OptionReader::kLaunch) continue;
+    json.line().open('{').field("name", row.name).field("value", row.value).field("says", row.says);
+    json.field("flag", std::string(format::long_flag(row))).field("needed", format::needed_value(row.kind));
+    json.field("default", format::default_text(row)).field("help", row.sentence);
+    json.field("karst_alone", row.reader == format::OptionReader::kKarst).close('}');
+  }
+  json.close(']');
+}
+
 void write_app(Json& json, const CLI::App& app) {
   json.open('{').field("name", app.get_name()).field("description", app.get_description());
   json.field("footer", app.get_footer()).key("options").open('[');
@@ -34,7 +48,9 @@ void write_app(Json& json, const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (!command->get_group().empty()) write_app(json.line(), *command);
   }
-  json.close(']').close('}');
+  json.close(']');
+  if (app.get_name() == "run") write_environment(json);
+  json.close('}');
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/given_options.h"
 #include "cli/text.h"
 
 namespace karst::cli {
@@ -19,16 +20,8 @@ void say(const collect::Attached& target, const std::string& what) {
 }  // namespace
 
 void add_value_options(Command command, ValueArguments& values) {
-  command
-      .add_option(
-          "--args", values.arguments,
-          "Note what calls of matching functions are given: by -g, as the compiler passes it. :N,... behind the "
-          "pattern: of the arguments only these, from 1 on (0: this)")
-      .type_name("REGEX")
-      .allow_extra_args(false);
-  command.add_option("--returns", values.returned, "Note what calls of matching functions return")
-      .type_name("REGEX")
-      .allow_extra_args(false);
+  add_flag_of(command, format::option_index("args"), values.arguments);
+  add_flag_of(command, format::option_index("returns"), values.returned);
 }
 
 Result<collect::NotingBegun> begin_noting(collect::Attached& target, const collect::ValueChoice& choice,

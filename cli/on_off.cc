@@ -11,10 +11,10 @@
 #include "arch/cpu.h"
 #include "cli/chosen_functions.h"
 #include "cli/command.h"
+#include "cli/given_options.h"
 #include "cli/help.h"
 #include "cli/live.h"
 #include "cli/noting.h"
-#include "cli/program_options.h"
 #include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -22,7 +22,6 @@
 #include "cli/watch_options.h"
 #include "cli/watching.h"
 #include "collect/live/control.h"
-#include "format/options.h"
 
 namespace karst::cli {
 namespace {
@@ -43,13 +42,6 @@ struct Options {
   bool end_values = false;
   SystemArguments system;
 };
-
-/// Millionths; 0 for "off".
-Result<std::uint32_t> parse_share(const std::string& text) {
-  std::uint32_t ppm = 0;
-  if (text == kNoBudget || format::parse_budget(text.c_str(), ppm)) return ppm;
-  return Error{"--budget " + text + ": a share of time from 0.1% to 100% is needed, like 5%, or off"};
-}
 
 /// What `before` is not any more, to be made good when the time is up.
 struct Undo {
@@ -98,9 +90,10 @@ Result<Wish> wish_of(const Options& options) {
   }
   wish.functions = symbols::FunctionFilter(options.functions, options.not_functions);
   if (!options.budget.empty()) {
-    auto share = parse_share(options.budget);
-    if (!share) return share.error();
-    wish.budget = *share;
+    format::RuntimeOptions read;
+    if (const Status right = read_flag(format::option_index("budget"), options.budget, read); !right)
+      return right.error();
+    wish.budget = read.budget;
   }
   wish.keep = symbols::FunctionFilter(options.keep);
   auto watch = watch_options(options.watch);

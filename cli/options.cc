@@ -26,6 +26,11 @@ Option Option::allow_extra_args(bool allow) const {
   return *this;
 }
 
+Option Option::repeats() const {
+  option_->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
+  return *this;
+}
+
 Option Option::at_most(int count) const {
   option_->expected(0, count);
   return *this;
@@ -52,6 +57,15 @@ template Option Command::add_option(const std::string&, std::optional<std::strin
 template Option Command::add_option(const std::string&, std::optional<std::uint32_t>&, const std::string&) const;
 template Option Command::add_option(const std::string&, std::optional<std::uint64_t>&, const std::string&) const;
 template Option Command::add_option(const std::string&, double&, const std::string&) const;
+
+Option Command::add_option(const std::string& name, const std::function<void(const std::vector<std::string>&)>& use,
+                           const std::string& help) const {
+  const auto take = [use](const CLI::results_t& values) {
+    use(values);
+    return true;
+  };
+  return Option(app_->add_option(name, take, help));
+}
 
 Option Command::add_flag(const std::string& name, bool& value, const std::string& help) const {
   return Option(app_->add_flag(name, value, help));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -27,6 +28,8 @@ class Option {
   Option required() const;
   /// Whether one mention takes all words that follow, for lists; they do unless this says no.
   Option allow_extra_args(bool allow) const;
+  /// It may be given several times, with one value each.
+  Option repeats() const;
   /// None to `count` values.
   Option at_most(int count) const;
   /// Calls back for each value that was given.
@@ -44,6 +47,9 @@ class Command {
   /// string, a number or a vector of strings.
   template <typename T>
   Option add_option(const std::string& name, T& value, const std::string& help) const;
+  /// Calls back with all values, as they were typed. More than one are refused, unless the option repeats().
+  Option add_option(const std::string& name, const std::function<void(const std::vector<std::string>&)>& use,
+                    const std::string& help) const;
   Option add_flag(const std::string& name, bool& value, const std::string& help) const;
   /// `name` says in braces what `value` is if the option has none: "--strip{most}".
   Option add_flag(const std::string& name, std::string& value, const std::string& help) const;

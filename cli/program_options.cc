@@ -25,128 +25,40 @@
 namespace karst::cli {
 namespace {
 
+using format::option_index;
+
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
+/// Of programs in which calls are watched for, unless somebody says otherwise; --kept-memory tells of it.
+constexpr std::uint64_t kKeptMemory = std::uint64_t{256} << 20;
 
-/// What the command line and the environment say about which functions to trace.
-struct Choice {
-  std::vector<std::string> functions;
-  std::vector<std::string> not_functions;
-  std::vector<std::string> no_trace;
-  std::vector<std::string> only;
-  std::vector<std::string> keep;
-  std::vector<std::string> arguments;
-  std::vector<std::string> returned;
-  WatchArguments watch;
-  std::string min_instructions;
-  std::string carried_lists = "1";
-};
+constexpr std::size_t kMinInstructions = option_index("min-instructions");
 
-/// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/system/options.h).
-std::vector<std::string> split_options(const char* text) {
-  std::vector<std::string> entries;
-  std::string entry;
-  for (; text != nullptr && *text != '\0'; ++text) {
-    if (*text == ',') {
-      if (!entry.empty()) entries.push_back(std::exchange(entry, {}));
-      continue;
-    }
-    if (*text == '\\' && text[1] != '\0') ++text;
-    entry += *text;
-  }
-  if (!entry.empty()) entries.push_back(std::move(entry));
-  return entries;
+std::optional<std::uint32_t> min_instructions(const GivenOptions& given) {
+  if (!given.has(kMinInstructions)) return std::nullopt;
+  return format::parse_min_instructions(given.values(kMinInstructions).front());
 }
 
-void append_option(std::string& all, const std::string& entry) {
-  if (!all.empty()) all += ',';
-  for (const char c : entry) {
-    if (c == ',' || c == '\\') all += '\\';
-    all += c;
-  }
-}
-
-/// True if the entry is of the choice of functions, which is made here: names need a demangler, which the runtime has
-/// not. Where one value is needed, the last one counts.
-bool take_choice(const std::string& entry, Choice& choice) {
-  const auto equals = entry.find('=');
-  const std::string_view name = std::string_view(entry).substr(0, equals);
-  const std::string value = equals == std::string::npos ? std::string() : entry.substr(equals + 1);
-  if (name == "functions") {
-    choice.functions.push_back(value);
-  } else if (name == "not-functions") {
-    choice.not_functions.push_back(value);
-  } else if (name == "no-trace") {
-    choice.no_trace.push_back(value);
-  } else if (name == "only") {
-    choice.only.push_back(value);
-  } else if (name == "keep") {
-    choice.keep.push_back(value);
-  } else if (name == "args") {
-    choice.arguments.push_back(value);
-  } else if (name == "returns") {
-    choice.returned.push_back(value);
-  } else if (name == "slowest") {
-    choice.watch.slowest.push_back(value);
-  } else if (name == "over") {
-    choice.watch.over.push_back(value);
-  } else if (name == "margin") {
-    choice.watch.margin = value;
-  } else if (name == "min-instructions") {
-    choice.min_instructions = value;
-  } else if (name == "carried-lists") {
-    choice.carried_lists = value;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-/// What the environment says first, the command line behind it, so that it wins.
-std::string all_options(const ProgramOptions& options, const std::vector<std::string>& entries, Choice& choice) {
-  std::string all;
-  for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS")))
-    if (!take_choice(entry, choice) && !entry.starts_with("session=")) append_option(all, entry);
-  for (const std::string& entry : entries)
-    if (!take_choice(entry, choice)) append_option(all, entry);
-  if (options.no_follow) append_option(all, "follow=0");
-  append(choice.functions, options.functions);
-  append(choice.not_functions, options.not_functions);
-  append(choice.no_trace, options.no_trace);
-  append(choice.only, options.only);
-  if (options.min_instructions) choice.min_instructions = *options.min_instructions;
-  if (options.no_carried_lists) choice.carried_lists = "0";
-  return all;
-}
-
-Result<collect::FunctionChoice> make_choice(const Choice& choice) {
+Result<collect::FunctionChoice> make_choice(const GivenOptions& given) {
   symbols::ListChoice lists;
-  for (const std::string& file : choice.no_trace)
+  for (const std::string& file : given.values(option_index("no-trace")))
     if (auto problem = format::read_glob_list(file, lists.no_trace)) return Error{"--no-trace: " + *problem};
-  for (const std::string& file : choice.only) {
+  for (const std::string& file : given.values(option_index("only"))) {
     if (auto problem = format::read_glob_list(file, lists.only)) return Error{"--only: " + *problem};
     if (lists.only.empty()) return Error{"--only: " + file + " has no globs, so nothing would be traced"};
   }
-  if (!choice.min_instructions.empty()) {
-    lists.min_instructions = format::parse_min_instructions(choice.min_instructions);
-    if (!lists.min_instructions)
-      return Error{"--min-instructions " + choice.min_instructions + ": a number up to 1000000 is needed"};
-  }
-  if (choice.carried_lists != "0" && choice.carried_lists != "1")
-    return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
+  lists.min_instructions = min_instructions(given);
+  const std::vector<std::string>& not_functions = given.values(option_index("not-functions"));
   // What is looked for as it stands and is in no name would leave nothing out without a word.
-  for (const std::string& pattern : choice.not_functions)
+  for (const std::string& pattern : not_functions)
     if (const symbols::FunctionFilter filter({pattern}); !filter.complaint().empty())
       fail({"--not-function leaves out names that have '" + pattern + "' in them as it stands" + filter.complaint()});
-  auto made = collect::FunctionChoice::make(symbols::FunctionFilter(choice.functions, choice.not_functions),
-                                            std::move(lists), choice.carried_lists == "1");
+  const bool takes_carried = given.values(option_index("carried-lists")) != std::vector<std::string>{"0"};
+  auto made = collect::FunctionChoice::make(
+      symbols::FunctionFilter(given.values(option_index("functions")), not_functions), std::move(lists), takes_carried);
   if (!made) return made;
-  made->keep(choice.keep);
-  made->note(collect::ValueChoice(choice.arguments, choice.returned));
+  made->keep(given.values(option_index("keep")));
+  made->note(collect::ValueChoice(given.values(option_index("args")), given.values(option_index("returns"))));
   return made;
 }
 
@@ -235,23 +147,23 @@ int status_without_trace(const collect::LaunchOptions& launch, const collect::La
   return status == 0 && (run.impossible || !may_have_none) ? kExitFailed : status;
 }
 
-int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
-                   const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch) {
-  Choice choice;
-  launch.runtime_options = all_options(options, entries, choice);
+int prepare_launch(const ProgramOptions& options, const GivenOptions& given, const std::vector<std::string>& command,
+                   const char* subcommand, collect::LaunchOptions& launch) {
+  launch.runtime_options = given.runtime;
   if (options.user) {
     auto user = collect::User::find(*options.user);
     if (!user) return usage_error("--user " + *options.user + ": " + user.error().message, subcommand);
     launch.user = std::move(*user);
   }
-  auto made = make_choice(choice);
+  auto made = make_choice(given);
   if (!made) return usage_error(made.error().message, subcommand);
   launch.choice = std::move(*made);
-  auto watch = watch_options(choice.watch);
+  auto watch = watch_options({given.values(option_index("slowest")), given.values(option_index("over")),
+                              given.values(option_index("margin"))});
   if (!watch) return usage_error(watch.error().message, subcommand);
   launch.watch = std::move(*watch);
-  if (!launch.watch.rules.empty() && launch.runtime_options.find("kept-memory=") == std::string::npos)
-    append_option(launch.runtime_options, "kept-memory=256M");
+  if (!launch.watch.rules.empty() && !given.has(option_index("kept-memory")))
+    launch.runtime_options.kept_memory = kKeptMemory;
   for (const std::string& text : options.map_paths) {
     auto mapping = symbols::PathMapping::parse(text);
     if (!mapping) return usage_error(mapping.error().message, subcommand);
@@ -294,35 +206,13 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
     launch.plain.libraries.push_back(std::move(*library));
   }
   launch.choice.name_libraries(launch.plain.libraries);
-  if (!choice.min_instructions.empty())
-    launch.plain.min_instructions = *format::parse_min_instructions(choice.min_instructions);
+  if (const auto least = min_instructions(given)) launch.plain.min_instructions = *least;
   return kExitOk;
 }
 
 void add_program_options(Command command, ProgramOptions& options) {
-  in_group(command, "Which functions", [&] {
-    command.add_option("-f,--function", options.functions, "Trace only functions whose demangled name matches")
-        .type_name("REGEX")
-        .allow_extra_args(false);
-    command.add_option("--not-function", options.not_functions, "Do not trace functions whose demangled name matches")
-        .type_name("REGEX")
-        .allow_extra_args(false);
-    command
-        .add_option("--no-trace", options.no_trace,
-                    "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a "
-                    "slash in it by source path")
-        .type_name("FILE")
-        .allow_extra_args(false);
-    command.add_option("--only", options.only, "Trace only functions that a glob in FILE matches")
-        .type_name("FILE")
-        .allow_extra_args(false);
-    command
-        .add_option("--min-instructions", options.min_instructions,
-                    "Do not trace functions of fewer machine instructions that have no loop (default 12 in code "
-                    "that was not built for tracing, else 0)")
-        .type_name("N");
-    command.add_flag("--no-carried-lists", options.no_carried_lists,
-                     "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
+  in_group(command, format::kFunctionOptions, [&] {
+    options.flags.add(command, format::kFunctionOptions);
     command
         .add_option("--library", options.libraries,
                     "Trace the functions of loaded libraries whose file's name matches, too, though they were not "
@@ -334,12 +224,12 @@ void add_program_options(Command command, ProgramOptions& options) {
                      "Leave programs alone that were not built for tracing; without it their functions are patched as "
                      "they are loaded, as far as that is safe. What --library names is patched all the same");
   });
-  in_group(command, "Which processes", [&] {
+  in_group(command, format::kProcessOptions, [&] {
     command
         .add_option("--user", options.user,
                     "Run the program as this user, with the user's groups and HOME; for root, as under sudo")
         .type_name("NAME");
-    command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
+    options.flags.add(command, format::kProcessOptions);
     command.add_flag(
         "--wait", [&options](std::int64_t) { options.no_wait = false; },
         "Wait for all traced processes that the program leaves behind (the default)");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/given_options.h"
 #include "cli/options.h"
 #include "collect/launch/launch.h"
 #include "collect/launch/program.h"
@@ -17,24 +18,17 @@ class App;
 
 namespace karst::cli {
 
-/// What tracing may cost of a program that was not built for it, unless --budget says otherwise.
-inline constexpr const char* kPlainBudget = "5%";
-inline constexpr std::string_view kNoBudget = "off";
+/// What tracing may cost of a program that was not built for it, unless --budget says otherwise; in millionths of time.
+inline constexpr std::uint32_t kPlainBudget = 50'000;
 
 struct ProgramOptions {
-  std::vector<std::string> functions;
-  std::vector<std::string> not_functions;
-  std::vector<std::string> no_trace;  ///< files
-  std::vector<std::string> only;
-  std::optional<std::string> min_instructions;
-  bool no_carried_lists = false;
+  OptionFlags flags;
   std::vector<std::string> libraries;
   bool no_patch = false;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
   bool debuginfod = false;
   std::optional<std::string> user;
-  bool no_follow = false;
   bool no_wait = false;
 };
 
@@ -46,10 +40,10 @@ Result<std::string> find_runtime();
 /// The same of another library of ours, by its file's name.
 Result<std::string> find_library(const std::string& name);
 
-/// Fills in what collect::launch() needs for `command`, which is not empty. `entries` go into KARST_OPTIONS, behind
-/// what is there, so that they win. Returns kExitOk, or the exit status when it said what is wrong.
-int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
-                   const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch);
+/// Fills in what collect::launch() needs for `command`, which is not empty. `given`: what options.flags read. Returns
+/// kExitOk, or the exit status when it said what is wrong.
+int prepare_launch(const ProgramOptions& options, const GivenOptions& given, const std::vector<std::string>& command,
+                   const char* subcommand, collect::LaunchOptions& launch);
 
 /// Says on stderr what went wrong while the program ran, and which programs are `missing` ("not counted"). False: there
 /// is nothing to show, which was said too; `what` ("count") there would be.

@@ -65,92 +65,32 @@ namespace {
 
 struct RunOptions {
   std::string output;
-  std::optional<std::string> memory;
-  std::optional<std::string> budget;
   std::vector<std::string> probes;
   std::string fail_overhead;  // empty: not asked for
   std::string live;           // empty: not asked for
   bool view = false;
   bool exec = false;
-  bool off = false;
-  bool prefault = false;
   std::string fibers;      // empty: not asked for
   std::string coroutines;  // the same
   std::vector<std::string> plugins;
-  bool stats = false;
   bool no_source = false;
   std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
   StateArguments states;
-  std::optional<std::string> min_duration;
-  std::optional<std::string> clock;
-  std::vector<std::string> keep;
-  ValueArguments values;
   SystemArguments system;
   std::vector<std::string> triggers;
-  WatchArguments watch;
-  std::optional<std::string> kept_memory;
   bool multi = false;
   std::string last = "200ms";
-  std::optional<std::string> signal;
-  std::optional<std::string> snapshots;
-  std::optional<std::string> file;
-  std::optional<std::string> core;
-  bool on_crash = false;
   ProgramOptions program;
 };
+
+using format::option_index;
 
 constexpr const char* kFibersOfBoost = "boost";
 constexpr const char* kAllCoroutines = "all";
 constexpr const char* kNoCoroutines = "none";
 
-/// Entries for KARST_OPTIONS.
-std::vector<std::string> runtime_options(const RunOptions& options) {
-  std::vector<std::string> entries;
-  if (options.memory) entries.push_back("memory=" + *options.memory);
-  if (options.budget && *options.budget != kNoBudget) entries.push_back("budget=" + *options.budget);
-  if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
-  if (options.clock) entries.push_back("clock=" + *options.clock);
-  if (options.fibers == kFibersByStack) entries.emplace_back("stacks=1");
-  for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
-  for (const std::string& rule : options.values.arguments) entries.push_back("args=" + rule);
-  for (const std::string& pattern : options.values.returned) entries.push_back("returns=" + pattern);
-  for (const std::string& rule : options.watch.slowest) entries.push_back("slowest=" + rule);
-  for (const std::string& rule : options.watch.over) entries.push_back("over=" + rule);
-  if (!options.watch.margin.empty()) entries.push_back("margin=" + options.watch.margin);
-  if (options.kept_memory) entries.push_back("kept-memory=" + *options.kept_memory);
-  if (options.signal) entries.push_back("signal=" + *options.signal);
-  if (options.snapshots) entries.push_back("snapshots=" + *options.snapshots);
-  if (options.file) entries.push_back("file=" + *options.file);
-  if (options.core) entries.push_back("core=" + *options.core);
-  if (options.on_crash) entries.emplace_back("on-crash=1");
-  if (options.off) entries.emplace_back("off=1");
-  if (options.prefault) entries.emplace_back("prefault=1");
-  if (options.stats) entries.emplace_back("stats=1");
-  return entries;
-}
-
 /// What --live is without a file.
 constexpr const char* kLiveToStderr = "stderr";
-
-bool is_duration(const std::string& text) {
-  std::uint64_t ns = 0;
-  return format::parse_duration(text.c_str(), ns);
-}
-
-bool is_clock(const std::string& text) {
-  format::ClockChoice choice;
-  return format::parse_clock(text.c_str(), choice);
-}
-
-bool is_budget(const std::string& text) {
-  std::uint32_t ppm = 0;
-  return text == kNoBudget || format::parse_budget(text.c_str(), ppm);
-}
-
-bool is_size(const std::string& text) {
-  std::uint64_t bytes = 0;
-  return format::parse_memory_size(text.c_str(), bytes);
-}
 
 /// An older trace where the new one will be. It has a second name meanwhile, and is renamed to FILE.old when the new
 /// one has calls, or back when it has none.
@@ -204,14 +144,22 @@ void give_to_caller(const Descriptor& written, const std::string& name) {
   if (!written || fchown(written.get(), uid, gid) != 0) fail({name + " stays root's: " + std::strerror(errno)});
 }
 
-Result<collect::RecordingSummary> write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
-                                              collect::LaunchResult& ran, const std::string& output,
-                                              writing::TraceWriter& writer) {
+/// Files of --no-trace and --only.
+std::vector<std::string> glob_lists(const GivenOptions& given) {
+  std::vector<std::string> lists = given.values(option_index("no-trace"));
+  const std::vector<std::string>& only = given.values(option_index("only"));
+  lists.insert(lists.end(), only.begin(), only.end());
+  return lists;
+}
+
+Result<collect::RecordingSummary> write_trace(const RunOptions& options, const GivenOptions& given,
+                                              const collect::LaunchOptions& launch, collect::LaunchResult& ran,
+                                              const std::string& output, writing::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.samples = &ran.samples;
   recording.untraced = ran.untraced;
-  recording.uncalled = !options.program.no_trace.empty() || !options.program.only.empty();  // say_unmatched_globs()
+  recording.uncalled = !glob_lists(given).empty();  // say_unmatched_globs()
   collect::Standby standby([&] {
     recording.names = false;
     recording.on_kept = {};
@@ -228,32 +176,10 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
 }
 
 /// Something is asked for that only traced calls can tell.
-bool asks_for_calls(const RunOptions& options) {
-  const ProgramOptions& program = options.program;
-  return !options.system.empty() || !options.probes.empty() || !options.triggers.empty() ||
-         !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
-         !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
-         !(options.fibers.empty() || options.fibers == kNoFibers) || !options.plugins.empty() || options.signal ||
-         options.coroutines == kAllCoroutines || options.file || options.on_crash || !program.functions.empty() ||
-         !program.not_functions.empty() || !program.no_trace.empty() || !program.only.empty() ||
-         !program.libraries.empty();
-}
-
-/// Options that a program into which no runtime comes has nothing of; empty: none was given.
-std::string options_of_the_runtime(const RunOptions& options) {
-  std::string given;
-  const auto add = [&](bool is, const char* name) {
-    if (is) given += (given.empty() ? "" : ", ") + std::string(name);
-  };
-  add(options.memory.has_value(), "--memory");
-  add(options.budget.has_value(), "--budget");
-  add(!options.keep.empty(), "--keep");
-  add(options.clock.has_value(), "--clock");
-  add(options.off, "--off");
-  add(options.prefault, "--prefault");
-  add(options.kept_memory.has_value(), "--kept-memory");
-  add(options.stats, "--stats");
-  return given;
+bool asks_for_calls(const RunOptions& options, const GivenOptions& given) {
+  return given.asks_for_calls() || !options.system.empty() || !options.probes.empty() || !options.triggers.empty() ||
+         !options.live.empty() || !(options.fibers.empty() || options.fibers == kNoFibers) ||
+         !options.plugins.empty() || options.coroutines == kAllCoroutines || !options.program.libraries.empty();
 }
 
 /// The library's whole path, as LD_PRELOAD can name it.
@@ -289,32 +215,20 @@ collect::RunTimes::Clock::time_point begin_of_karst() {
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   const auto began = begin_of_karst();
   if (command.empty()) return usage_error("which program shall be run?", "run");
-  if (options.memory && !is_size(*options.memory))
-    return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
-  if (options.budget && !is_budget(*options.budget))
-    return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off",
-                       "run");
+  const auto given = options.program.flags.read();
+  if (!given) return usage_error(given.error().message, "run");
+  const bool has_min_duration = given->has_flag(option_index("min-duration"));
   std::uint32_t most_overhead = 0;
   if (!options.fail_overhead.empty() && !format::parse_budget(options.fail_overhead.c_str(), most_overhead))
     return usage_error("--fail-overhead " + options.fail_overhead + ": a share from 0.1% to 100% is needed, like 5%",
                        "run");
-  if (most_overhead != 0 && options.min_duration)
+  if (most_overhead != 0 && has_min_duration)
     return usage_error(
         "--fail-overhead and --min-duration do not go together: nothing tells what calls cost that are "
         "not kept",
         "run");
-  if (options.min_duration && !is_duration(*options.min_duration))
-    return usage_error("--min-duration " + *options.min_duration + ": a time from 1ns to 10s is needed, like 5us",
-                       "run");
-  if (options.min_duration && options.budget && *options.budget != kNoBudget)
+  if (has_min_duration && given->has_flag(option_index("budget")) && given->runtime.budget != 0)
     return usage_error("--budget and --min-duration do not go together: a budget goes by the events of all calls",
-                       "run");
-  if (options.clock && !is_clock(*options.clock))
-    return usage_error("--clock " + *options.clock +
-                           ": tsc, thread, or a thread's period from 20ns to 1ms is needed, like thread:100ns",
-                       "run");
-  if (options.kept_memory && !is_size(*options.kept_memory))
-    return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
                        "run");
   if (!options.fibers.empty() && options.fibers != kFibersOfBoost && options.fibers != kFibersByStack &&
       options.fibers != kNoFibers)
@@ -326,17 +240,15 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.exec && getpid() == 1)
     return usage_error("--exec: when process 1 ends, the system ends all others, and karst could write no trace",
                        "run");
-  if (options.fibers == kFibersByStack && options.prefault)
+  if (options.fibers == kFibersByStack && given->has_flag(option_index("prefault")))
     return usage_error("--fibers=stack and --prefault do not go together: to find a stack takes system calls", "run");
-  if (options.file && (options.file->empty() || options.file->size() > 191))
-    return usage_error("--file: a name of 1 to 191 bytes is needed", "run");
   collect::LaunchOptions launch;
-  const bool calls_alone = asks_for_calls(options);
+  const bool calls_alone = asks_for_calls(options, *given);
   launch.samples_if_untraced = !options.sample;
   launch.samples_per_second = options.sample.value_or(calls_alone || options.program.no_patch ? 0 : kSamplesPerSecond);
   launch.may_be_static = launch.samples_per_second != 0 && !calls_alone;
-  if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
-    return wrong;
+  if (const int wrong = prepare_launch(options.program, *given, command, "run", launch); wrong != 0) return wrong;
+  format::RuntimeOptions& runtime = launch.runtime_options;
   launch.takes_place = options.exec;
   auto system = system_choice(options.system);
   if (!system) return usage_error(system.error().message, "run");
@@ -352,11 +264,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const std::uint32_t asked_samples = options.sample.value_or(0);
   const bool notes_alone = !launch.plain.probes.empty() || launch.program.has_notes;
   if ((!launch.companions.empty() || asked_samples != 0 || notes_alone) && !launch.program.has_sleds)
-    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
+    runtime.empty = true;
   if (options.coroutines == kAllCoroutines || (options.coroutines.empty() && launch.program.has_coroutines))
     launch.choice.note_coroutines();
-  if (options.fibers.empty() && !launch.program.stack_switcher.empty() && !options.prefault) {
-    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "stacks=1";
+  if (options.fibers == kFibersByStack) runtime.stacks = true;
+  if (options.fibers.empty() && !launch.program.stack_switcher.empty() && !runtime.prefault) {
+    runtime.stacks = true;
     say_why_fibers(launch.program.stack_switcher);
   }
   if (options.fibers == kFibersOfBoost) {
@@ -371,9 +284,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   }
   // A first look at a program as it is must not be a catastrophe. One that was built for tracing, which a launcher as
   // timeout or a shell starts, has what it would have if it were started itself.
-  if (launch.plain.programs && !options.budget && !options.min_duration &&
-      launch.runtime_options.find("budget=") == std::string::npos)
-    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "plain-budget=" + kPlainBudget;
+  if (launch.plain.programs && !given->has(option_index("budget")) && runtime.min_duration_ns == 0)
+    runtime.plain_budget = kPlainBudget;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
     if (!place) return usage_error("--trigger: " + place.error().message, "run");
@@ -383,14 +295,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   launch.on_missing_trigger = [](const reader::Problem& problem) { fail({problem.message}); };
   if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "run");
-  if (int number = 0; options.signal && !format::parse_signal(options.signal->c_str(), number))
-    return usage_error("--signal " + *options.signal + ": USR1, USR2 or a number from 34 to 64 is needed", "run");
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
 
-  if (const std::string given = options_of_the_runtime(options); launch.program.takes_no_runtime() && !given.empty())
-    fail({given + ": without effect, as " + printable(command[0]) + " " +
+  if (const std::string flags = given->flags(); launch.program.takes_no_runtime() && !flags.empty())
+    fail({flags + ": without effect, as " + printable(command[0]) + " " +
           (launch.program.is_static ? "is statically linked" : launch.program.why_foreign) +
           ": it is sampled at best, and its calls are not traced"});
   if (const std::string why = why_counter_is_unsure(); !why.empty())
@@ -430,7 +340,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   OlderTrace older(output);
   const auto written_trace = [&]() -> Result<collect::RecordingSummary> {
     try {
-      return write_trace(options, launch, *ran, output, *writer);
+      return write_trace(options, *given, launch, *ran, output, *writer);
     } catch (const std::bad_alloc&) {
       return Error{"cannot write the trace " + output + ": out of memory"};
     } catch (const std::exception& error) {
@@ -452,7 +362,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   }
   for (const reader::Problem& p : summary->problems) fail({p.message});
   if (!shown.empty()) fail({shown});
-  say_unmatched_globs(options.program, output);
+  say_unmatched_globs(glob_lists(*given), output);
   report_missing_states(options.states, ran->states.source);
   say_how_sampled(asked_samples, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded", !calls_alone && has_few_calls(*summary, ran->cpu_ns));
@@ -498,52 +408,24 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
       "being written Ctrl-C leaves names out, which 'karst resolve' adds; a second one\n"
       "ends karst. A trace that FILE holds already is kept as FILE.old.\n\n"
       "These may also stand in the environment, as in\n"
-      "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\": memory, budget, keep,\n"
-      "args, returns, slowest, over, margin, kept-memory, min-duration, clock, off,\n"
-      "prefault, stats, file, core, on-crash, functions, not-functions, no-trace,\n"
-      "only, min-instructions, carried-lists.");
-  in_group(command, "The trace", [&] {
+      "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\": " +
+      std::string(format::kRuntimeOptionNames.text) + ", " + format::kKarstOptionNames.text + ".");
+  in_group(command, format::kTraceOptions, [&] {
     command.add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
         .type_name("FILE");
-    command
-        .add_option("-m,--memory", options->memory,
-                    "Memory for the history of all threads of a process; when it is full, the oldest calls go "
-                    "(default 64M)")
-        .type_name("SIZE");
+    options->program.flags.add(command, format::kTraceOptions);
     command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
     command.add_flag(std::string("--live{") + kLiveToStderr + "}", options->live,
                      "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");
     command.add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
   });
-  in_group(command, "What tracing costs", [&] {
-    command
-        .add_option(
-            "-b,--budget", options->budget,
-            "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
-            "out while it would be more, which the trace says. off: none (the default is 5% for functions that were "
-            "not built for tracing, else off)")
-        .type_name("SHARE");
+  in_group(command, format::kCostOptions, [&] {
+    options->program.flags.add(command, format::kCostOptions);
     command
         .add_option("--fail-overhead", options->fail_overhead,
                     "Exit with 3 if tracing cost more than this share of the program's CPU time, like 5%; a program "
                     "that fails keeps its own status")
         .type_name("SHARE");
-    command
-        .add_option("--keep", options->keep,
-                    "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
-        .type_name("REGEX")
-        .allow_extra_args(false);
-    command
-        .add_option("--min-duration", options->min_duration,
-                    "Keep no calls that are shorter and contain nothing that is kept, like 5us: more history")
-        .type_name("TIME");
-    command
-        .add_option("--clock", options->clock,
-                    "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that "
-                    "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls. Without a "
-                    "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
-        .type_name("CLOCK");
-    command.add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
     command.add_flag(
         std::string("--fibers{") + kFibersOfBoost + "}", options->fibers,
         "Show fibers of Boost.Context and Boost.Fiber each in a lane of its own, if the program has "
@@ -554,13 +436,9 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                      "Note at each resumption of a C++20 coroutine which one it is, for 'karst flows'. That is so for "
                      "programs whose symbols have coroutines; with this also where only libraries have some; "
                      "--coroutines=none: it is not");
-    command.add_flag("--prefault", options->prefault,
-                     "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
-    command.add_flag("--stats", options->stats,
-                     "Let the runtime say how many places of calls it found and how long that took");
   });
-  in_group(command, "What calls were about", [&] {
-    add_value_options(command, options->values);
+  in_group(command, format::kValueOptions, [&] {
+    options->program.flags.add(command, format::kValueOptions);
     add_system_option(command, options->system);
     command
         .add_option("--plugin", options->plugins,
@@ -577,12 +455,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
         .type_name("PROVIDER:NAME")
         .allow_extra_args(false);
   });
-  in_group(command, "Moments to keep", [&] {
-    add_watch_options(command, options->watch);
-    command
-        .add_option("--kept-memory", options->kept_memory,
-                    "Memory of each process for kept moments (default 256M); when it is full, the trace says so")
-        .type_name("SIZE");
+  in_group(command, format::kMomentOptions, [&] {
+    options->program.flags.add(command, format::kMomentOptions);
     command
         .add_option("--trigger", options->triggers,
                     "Keep what all threads did before PLACE was reached, with the arguments in its registers: a "
@@ -593,29 +467,10 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
     command.add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
     command.add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
         .type_name("TIME");
-    command
-        .add_option("--signal", options->signal,
-                    "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")
-        .type_name("NAME");
-    command.add_option("--snapshots", options->snapshots, "Directory for those (default: the program's own)")
-        .type_name("DIR");
   });
-  in_group(command, "If it ends badly", [&] {
-    command
-        .add_option("--file", options->file,
-                    "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the "
-                    "trace is written; %p: the process's number, %e: the program's name")
-        .type_name("FILE");
-    command.add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
-        .type_name("on|off")
-        .check(one_of({"on", "off"}));
-    command.add_flag(
-        "--on-crash", options->on_crash,
-        "A crash (SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT) makes the program write a trace of its own first, "
-        "PROGRAM-PID-N.karst; SIGTERM and SIGINT are none");
-  });
+  in_group(command, format::kBadEndOptions, [&] { options->program.flags.add(command, format::kBadEndOptions); });
   add_program_options(command, options->program);
-  in_group(command, "Which processes", [&] {
+  in_group(command, format::kProcessOptions, [&] {
     command.add_flag("--exec", options->exec,
                      "The program takes karst's place: it has the process number that karst was started with, and its "
                      "end and status are seen at once. Another process of karst, which is not its child, writes the "

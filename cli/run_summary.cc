@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <vector>
 
 #include "base/plain_name.h"
 #include "base/text.h"
@@ -104,12 +103,11 @@ void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collec
                     plural(run.functions, "function"), left == 1 ? "is" : "are")});
 }
 
-void say_unmatched_globs(const ProgramOptions& program, const std::string& file) {
+void say_unmatched_globs(const std::vector<std::string>& lists, const std::string& file) {
   constexpr std::size_t kMostSaid = 5;
   std::vector<std::string> globs;
-  for (const auto* files : {&program.no_trace, &program.only})
-    for (const std::string& list : *files)
-      if (format::read_glob_list(list, globs)) return;  // was said when it was read first
+  for (const std::string& list : lists)
+    if (format::read_glob_list(list, globs)) return;  // was said when it was read first
   if (globs.empty()) return;
   const auto trace = reader::Trace::open(file, true);
   if (!trace) return;

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "cli/program_options.h"
 #include "collect/launch/launch.h"
 #include "collect/record/recording.h"
 
@@ -25,7 +25,8 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
 /// Where names chose functions of unmodified code: how many are traced. The line about what was patched counts all.
 void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collect::LaunchResult& run);
 
-/// A glob that means no function is mistyped, or of another program: says so of those in --no-trace and --only.
-void say_unmatched_globs(const ProgramOptions& program, const std::string& file);
+/// A glob that means no function is mistyped, or of another program: says so of those in the lists of --no-trace and
+/// --only.
+void say_unmatched_globs(const std::vector<std::string>& lists, const std::string& file);
 
 }  // namespace karst::cli

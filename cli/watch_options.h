@@ -12,7 +12,7 @@ namespace karst::cli {
 struct WatchArguments {
   std::vector<std::string> slowest;
   std::vector<std::string> over;
-  std::string margin;  ///< empty: none
+  std::vector<std::string> margin;  ///< one at most
 };
 
 /// `arguments` must live until the command line was parsed.

@@ -19,12 +19,13 @@
 #include <string_view>
 #include <vector>
 
+#include "format/options.h"
+
 namespace karst::format {
 
 inline constexpr std::uint32_t kListNoteType = 0x4b4c;
 inline constexpr std::size_t kLongestGlob = 4096;
 inline constexpr std::size_t kLongestList = std::size_t{1} << 20;
-inline constexpr std::uint32_t kMostMinInstructions = 1'000'000;
 
 struct GlobProblem {
   std::size_t line = 0;
@@ -103,15 +104,10 @@ inline std::optional<std::string> read_glob_list(const std::string& file, std::v
   return std::nullopt;
 }
 
-/// A count of instructions, 0 to kMostMinInstructions.
+/// A count of instructions, 0 to kMostNumber.
 inline std::optional<std::uint32_t> parse_min_instructions(std::string_view text) {
   std::uint32_t n = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    n = n * 10 + static_cast<std::uint32_t>(c - '0');
-    if (n > kMostMinInstructions) return std::nullopt;
-  }
-  return text.empty() ? std::nullopt : std::optional(n);
+  return parse_number(text.data(), text.data() + text.size(), n) ? std::optional(n) : std::nullopt;
 }
 
 }  // namespace karst::format

@@ -4,6 +4,21 @@
 
 namespace karst::format {
 
+inline constexpr std::uint32_t kMostNumber = 1'000'000;
+
+/// Digits alone, up to kMostNumber. False for anything else; then `number` is as it was.
+constexpr bool parse_number(const char* begin, const char* end, std::uint32_t& number) {
+  std::uint32_t n = 0;
+  for (const char* p = begin; p != end; ++p) {
+    if (*p < '0' || *p > '9') return false;
+    n = n * 10 + static_cast<std::uint32_t>(*p - '0');
+    if (n > kMostNumber) return false;
+  }
+  if (begin == end) return false;
+  number = n;
+  return true;
+}
+
 inline constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMostMemory = std::uint64_t{64} << 30;
 

@@ -66,6 +66,25 @@ static_assert([] {
          is_same(parse_secret("000102030405060708090a0b0c0d0ef"), SessionSecret{});
 }());
 
+/// Who listens to a process, and what proves to it who speaks.
+struct SessionKey {
+  char name[108] = {};  ///< of an abstract socket; empty: nobody listens
+  SessionSecret secret = {};
+};
+
+/// "NAME:SECRET". False: the name is too long; then `key` is as it was.
+constexpr bool parse_session(const char* s, SessionKey& key) {
+  SessionKey read;
+  std::size_t n = 0;
+  for (; s[n] != '\0' && s[n] != ':'; ++n) {
+    if (n + 1 == sizeof read.name) return false;
+    read.name[n] = s[n];
+  }
+  if (s[n] == ':') read.secret = parse_secret(s + n + 1);
+  key = read;
+  return true;
+}
+
 enum class HelloKind : std::uint32_t {
   kStart = 0,    ///< a process image, or its first traced module
   kForked = 1,   ///< a child made by fork of a traced process: `origin` says of which, when and in which thread

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "format/option_text.h"
 #include "fuzz/require.h"
 #include "runtime/system/message.h"
 #include "runtime/system/options.h"
@@ -32,8 +33,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   char* environment[] = {environment_entry.data(), nullptr};
   const Options options = Options::from(environment);
   require(options.given, "the variable was found");
-  require(std::memchr(options.session, 0, sizeof options.session) != nullptr, "the session's name ends");
+  require(std::memchr(options.session.name, 0, sizeof options.session.name) != nullptr, "the session's name ends");
   require(std::memchr(options.snapshots, 0, sizeof options.snapshots) != nullptr, "the directory's name ends");
+  std::string again = "KARST_OPTIONS=" + karst::format::options_text(options);
+  const std::string written = again;
+  char* environment_of_written[] = {again.data(), nullptr};
+  const Options same = Options::from(environment_of_written);
+  require("KARST_OPTIONS=" + karst::format::options_text(same) == written, "what is written is read as the same");
   char kept[256];
   for (const std::size_t room : {std::size_t{1}, std::size_t{16}, sizeof kept}) {
     copy_without_session(kept, room, entry.c_str() + std::strlen("KARST_OPTIONS="));

@@ -58,10 +58,8 @@ int open_descriptors() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static auto session = collect::Session::listen();
   require(session.ok(), "there is a session");
-  // session=NAME:SECRET
-  static const std::string option = session->option();
-  static const std::string name = option.substr(option.find('=') + 1, option.find(':') - option.find('=') - 1);
-  static const format::SessionSecret secret = format::parse_secret(option.c_str() + option.find(':') + 1);
+  static const std::string name = session->key().name;
+  static const format::SessionSecret secret = session->key().secret;
   if (size == 0) return 0;
   std::vector<std::uint8_t> message(data + 1, data + size);
   constexpr std::size_t kSecret = offsetof(format::Hello, secret);

@@ -93,6 +93,39 @@ def options_section(command):
     return out
 
 
+def entry(option):
+    """What stands in KARST_OPTIONS for an option: memory=SIZE, off=0|1."""
+    return f"{option['name']}={option['value'] or '0|1'}"
+
+
+def entry_help(option):
+    """What it does, or the flag that says so; what may stand there; and what there is without it."""
+    text = f"As {option['flag']}" if option["value"] else f"{option['says']}: as {option['flag']}"
+    if not option["flag"]:
+        text = option["help"]
+    if option["needed"] and option["value"] and "|" not in option["value"]:
+        text += ": " + option["needed"].replace(" is needed", "")
+    return text + "." + (f" Default: {option['default']}." if option["default"] else "")
+
+
+ENVIRONMENT = ("KARST_OPTIONS has options with commas between, as in memory=256M,off=1; a backslash takes the next character "
+               "as it is. What the command line says wins. What is unknown or malformed is said once and ignored.")
+KARST_ALONE = "karst run and karst count alone take:"
+
+
+def environment_parts(command):
+    options = command.get("environment", [])
+    return [o for o in options if not o["karst_alone"]], [o for o in options if o["karst_alone"]]
+
+
+def environment_section(command):
+    ours, alone = environment_parts(command)
+    if not ours:
+        return ""
+    terms = ["".join(f".TP\n\\fB{roff(entry(o))}\\fR\n{roff(entry_help(o))}\n" for o in part) for part in (ours, alone)]
+    return f".SH ENVIRONMENT\n{roff(ENVIRONMENT)}\n{terms[0]}.PP\n{roff(KARST_ALONE)}\n{terms[1]}"
+
+
 def see_also(names):
     return ".SH SEE ALSO\n" + ",\n".join(f"\\fB{roff(n)}\\fR(1)" for n in names) + "\n"
 
@@ -112,8 +145,8 @@ def main_page(app, version):
 def command_page(command, version):
     name = f"karst-{command['name']}"
     description = command["description"]
-    body = f".SH DESCRIPTION\n{roff(description)}.\n" + options_section(command) + footer_section(command["footer"])
-    body += see_also(["karst", "karst-gcc"])
+    body = f".SH DESCRIPTION\n{roff(description)}.\n" + options_section(command) + environment_section(command)
+    body += footer_section(command["footer"]) + see_also(["karst", "karst-gcc"])
     return man_page(name, description[0].lower() + description[1:], version,
                     synopsis_of(f"karst {command['name']}", command), body)
 
@@ -151,8 +184,13 @@ def markdown_command(title, usage, command):
     for heading, options in groups(command):
         out += f"\n**{heading}**\n" if len(groups(command)) > 1 else ""
         out += "\n" + "".join(map(markdown_option, options))
+    ours, alone = environment_parts(command)
+    if ours:
+        terms = ["".join(markdown_list(entry_help(o), code(entry(o))) for o in part) for part in (ours, alone)]
+        paragraphs = [textwrap.fill(escaped(text), 118) for text in (ENVIRONMENT, KARST_ALONE)]
+        out += f"\n**KARST_OPTIONS**\n\n{paragraphs[0]}\n\n{terms[0]}\n{paragraphs[1]}\n\n{terms[1]}"
     footer = "\n".join(line for line in command["footer"].splitlines() if not line.startswith("Usage: ")).strip("\n")
-    footer = "\n".join(textwrap.fill(line, 100) if len(line) > 100 else line for line in footer.splitlines())
+    footer = "\n".join(textwrap.fill(line, 100, break_on_hyphens=False) if len(line) > 100 else line for line in footer.splitlines())
     return out + (f"\n```\n{footer}\n```\n" if footer else "")
 
 

@@ -22,6 +22,7 @@
 
 #include "base/sealed_memory.h"
 #include "format/moments.h"
+#include "format/option_text.h"
 #include "reader/trace.h"
 #include "write/trace_writer.h"
 
@@ -54,39 +55,34 @@ std::vector<reader::Moment> triggers_in(RecordedProcess& process, const Arrival&
 
 // ---- asking -----------------------------------------------------------------------------------
 
-struct SessionName {
-  std::string name;
-  SessionSecret secret{};
+struct Listener {
+  SessionKey key;
   pid_t pid = 0;  ///< of karst run, as the name says
 };
 
 /// What the process was started with. It may have written over that since, so anything may stand there.
-std::optional<SessionName> session_of(const HeldProcess& process) {
+std::optional<Listener> session_of(const HeldProcess& process) {
   constexpr std::size_t kMostBytes = std::size_t{8} << 20;
   constexpr std::string_view kOptions = "KARST_OPTIONS=";
-  constexpr std::string_view kSession = "session=";
   std::ifstream in(process.path("environ"), std::ios::binary);
   std::size_t read = 0;
   for (std::string text; read < kMostBytes && std::getline(in, text, '\0'); read += text.size() + 1) {
     if (!text.starts_with(kOptions)) continue;
-    for (std::size_t at = kOptions.size(); at < text.size();) {
-      const std::string word = text.substr(at, text.find(',', at) - at);
-      at += word.size() + 1;
-      const auto colon = word.find(':');
-      if (!word.starts_with(kSession) || colon == std::string::npos) continue;
-      SessionName found{word.substr(kSession.size(), colon - kSession.size()), parse_secret(word.c_str() + colon + 1)};
-      const auto dash = found.name.find('-');
-      if (dash == std::string::npos || found.name.size() + 1 >= sizeof sockaddr_un::sun_path) return std::nullopt;
-      std::from_chars(found.name.data() + dash + 1, found.name.data() + found.name.size(), found.pid);
-      return found;
-    }
-    return std::nullopt;
+    Listener found;
+    for_each_entry(text.c_str() + kOptions.size(), [&found](const std::string& name, const std::string& value) {
+      if (name == "session") parse_session(value.c_str(), found.key);
+    });
+    const std::string_view name = found.key.name;
+    const auto dash = name.find('-');
+    if (dash == std::string_view::npos || name.size() + 1 >= sizeof sockaddr_un::sun_path) return std::nullopt;
+    std::from_chars(name.data() + dash + 1, name.data() + name.size(), found.pid);
+    return found;
   }
   return std::nullopt;
 }
 
 /// As the process itself looks at who listens (runtime/process/session.cc).
-bool is_trusted(int fd, const SessionName& session, uid_t owner) {
+bool is_trusted(int fd, const Listener& session, uid_t owner) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
@@ -99,12 +95,13 @@ struct Reply {
   const char* why_none = nullptr;
 };
 
-Reply ask(const SessionName& session, uid_t owner, const Hello& hello) {
+Reply ask(const Listener& session, uid_t owner, const Hello& hello) {
   const Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, session.name.data(), session.name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + session.name.size());
+  const std::size_t length = std::strlen(session.key.name);
+  std::memcpy(address.sun_path + 1, session.key.name, length);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
     return {{}, errno == EAGAIN ? kWhySilent : kWhyEnded};
   if (!is_trusted(fd.get(), session, owner)) return {{}, kWhyEnded};
@@ -167,7 +164,7 @@ std::optional<Answered> ask_session(const HeldProcess& process, uid_t user, cons
   hello.origin.start_ticks = arena.start().ticks;
   hello.from_ticks = from_ticks;
   hello.to_ticks = to_ticks;
-  hello.secret = session->secret;
+  hello.secret = session->key.secret;
   const Reply reply = ask(*session, user, hello);
   Answered answered;
   answered.states.source.note = reply.why_none != nullptr ? reply.why_none : kWhyNotGiven;

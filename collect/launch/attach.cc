@@ -301,7 +301,7 @@ Result<Attached> attach_or_load(const HeldProcess& process, const std::string& l
   }
   // Of a child that was forked while its parent was off.
   if (!found && call_runtime(process, "karst_attach_adopt", "")) found = attach(process);
-  if (!found && !plain.choice.option().empty()) {
+  if (!found && plain.choice.any()) {
     auto patched = patch_process(process, facts->uid, plain, programs);
     if (!patched) return problem(patched.error());
     brought.patched = *patched;

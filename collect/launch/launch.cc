@@ -32,6 +32,7 @@
 #include "collect/launch/session.h"
 #include "collect/launch/trigger.h"
 #include "collect/launch/untraced_programs.h"
+#include "format/option_text.h"
 #include "format/system.h"
 #include "sched/quiet_thread.h"
 
@@ -101,12 +102,16 @@ Result<std::string> preload_value(const LaunchOptions& options) {
   return before != nullptr && *before != '\0' ? list + ":" + before : list;
 }
 
-/// Tells the runtime that plugins come with it, whose names say nothing.
-std::string preloads_option(const LaunchOptions& options) {
+/// KARST_OPTIONS for the program.
+std::string options_of_program(const LaunchOptions& options, const format::SessionKey& session) {
+  format::RuntimeOptions runtime = options.runtime_options;
+  options.plain.ask_by(runtime);
+  // The names of plugins do not say that they are ours.
   const auto is_plugin = [](const std::string& path) { return path.find("/libkarst-") == path.npos; };
-  return std::any_of(options.companions.begin(), options.companions.end(), is_plugin)
-             ? "preloads=" + std::to_string(1 + options.companions.size())
-             : std::string();
+  if (std::any_of(options.companions.begin(), options.companions.end(), is_plugin))
+    runtime.preloads = static_cast<std::uint32_t>(1 + options.companions.size());
+  runtime.session = session;
+  return format::options_text(runtime);
 }
 
 /// Lets AddressSanitizer be another library than the first. Whoever says otherwise himself is heard.
@@ -124,9 +129,7 @@ class Launcher {
     if (signals_.descriptor() < 0) return Error{std::string("cannot take signals by a descriptor: ") + signals_.why()};
     const auto preload = preload_value(options_);
     if (!preload) return preload.error();
-    std::string runtime_options = options_.runtime_options;
-    for (const std::string& option : {options_.plain.option(), preloads_option(options_), session_.option()})
-      if (!option.empty()) runtime_options += (runtime_options.empty() ? "" : ",") + option;
+    const std::string runtime_options = options_of_program(options_, session_.key());
     std::vector<char*> arguments;
     arguments.reserve(options_.arguments.size() + 1);
     for (const std::string& a : options_.arguments) arguments.push_back(const_cast<char*>(a.c_str()));

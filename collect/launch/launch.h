@@ -16,6 +16,7 @@
 #include "collect/launch/program.h"
 #include "collect/launch/user.h"
 #include "collect/record/recording.h"
+#include "format/option_table.h"
 #include "sampler/sampler.h"
 #include "sched/recorder.h"
 #include "symbols/places.h"
@@ -24,16 +25,16 @@ namespace karst::collect {
 
 struct LaunchOptions {
   Program program;
-  std::vector<std::string> arguments;   ///< argv, the program's name first
-  std::optional<User> user;             ///< runs the program; none: who runs this process
-  std::string runtime;                  ///< path of libkarst.so
-  std::vector<std::string> companions;  ///< further libraries to preload, behind the runtime
-  std::string system;                   ///< KARST_SYSTEM for the program (format/system.h); empty: it is not set
-  std::string runtime_options;          ///< KARST_OPTIONS for the program, without its session
-  FunctionChoice choice;                ///< functions to trace
-  PlainChoice plain;                    ///< programs and libraries without sleds
-  bool takes_place = false;             ///< the program gets this process, and another one records it
-  bool wait = true;                     ///< for all traced processes, not for the program alone
+  std::vector<std::string> arguments;      ///< argv, the program's name first
+  std::optional<User> user;                ///< runs the program; none: who runs this process
+  std::string runtime;                     ///< path of libkarst.so
+  std::vector<std::string> companions;     ///< further libraries to preload, behind the runtime
+  std::string system;                      ///< KARST_SYSTEM for the program (format/system.h); empty: it is not set
+  format::RuntimeOptions runtime_options;  ///< of the program; launch() adds what follows from the rest
+  FunctionChoice choice;                   ///< functions to trace
+  PlainChoice plain;                       ///< programs and libraries without sleds
+  bool takes_place = false;                ///< the program gets this process, and another one records it
+  bool wait = true;                        ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
   /// Called for each process that begins, or goes on as another program, with its arena, which is only borrowed. Before

@@ -10,6 +10,7 @@
 
 #include "collect/inject/load.h"
 #include "collect/launch/session.h"
+#include "format/option_text.h"
 
 namespace karst::collect {
 namespace {
@@ -48,13 +49,14 @@ class Answering {
   std::thread thread_;
 };
 
-/// Has the process call `function` of libkarst's, which asks for tables. `options`: for it, as in KARST_OPTIONS.
-Status fetch(const HeldProcess& process, const std::string& function, const std::string& options,
+/// Has the process call `function` of libkarst's, which asks for tables.
+Status fetch(const HeldProcess& process, const std::string& function, format::RuntimeOptions options,
              PlainPrograms& programs) {
   auto session = Session::listen();
   if (!session) return session.error();
   const Answering answering(*session, programs);
-  Status fetched = call_runtime(process, function, session->option() + (options.empty() ? "" : "," + options));
+  options.session = session->key();
+  Status fetched = call_runtime(process, function, format::options_text(options));
   // Who got no answer says the same as who got none that is of use.
   if (!fetched && !answering.heard() && fetched.error().message == "none of its functions can be patched")
     return Error{"it cannot ask karst for the places (has it a network namespace of its own?)"};
@@ -72,8 +74,9 @@ std::string stack_switcher(const PlainPrograms& programs) {
 Result<PatchedCode> patch_process(const HeldProcess& process, uid_t user, const PlainAttach& how,
                                   PlainPrograms& programs) {
   programs.prepare(process, user);
-  std::string options = how.choice.option() + (how.options.empty() ? "" : "," + how.options);
-  if (how.stacks.value_or(!stack_switcher(programs).empty())) options += ",stacks=1";
+  format::RuntimeOptions options = how.options;
+  how.choice.ask_by(options);
+  options.stacks = how.stacks.value_or(!stack_switcher(programs).empty());
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
   if (const Status fetched = fetch(process, "karst_attach_fetch", options, programs); !fetched) return fetched.error();
@@ -104,7 +107,7 @@ Status bring_detours(const HeldProcess& process, uid_t user, const std::vector<s
   for (const patch::DetourOutcome& detour : program.detours)
     if (detour.left_out != patch::LeftOut::kNot)
       return Error{detour.name + ": " + std::string(patch::describe(detour.left_out))};
-  return program.detours.empty() ? Status(Unit{}) : fetch(process, "karst_attach_detours", "", programs);
+  return program.detours.empty() ? Status(Unit{}) : fetch(process, "karst_attach_detours", {}, programs);
 }
 
 }  // namespace karst::collect

@@ -14,7 +14,7 @@ namespace karst::collect {
 
 struct PlainAttach {
   PlainChoice choice;
-  std::string options;  ///< for the runtime, as in KARST_OPTIONS
+  format::RuntimeOptions options;  ///< what does not follow from the choice
   /// Stacks that the program switches have lanes; none: if it is known to switch some.
   std::optional<bool> stacks{};
 };

@@ -26,12 +26,10 @@ bool is_file_at(const std::string& path, int file) {
 
 }  // namespace
 
-std::string PlainChoice::option() const {
-  std::string text = !libraries.empty() ? "patch=all" : programs ? "patch=program" : "";
-  const auto add = [&](const char* option) { text += (text.empty() ? "" : ",") + std::string(option); };
-  if (!probes.empty()) add("probes=1");
-  if (!detours.empty()) add("detours=1");
-  return text;
+void PlainChoice::ask_by(format::RuntimeOptions& options) const {
+  options.patch = !libraries.empty() ? 2 : programs ? 1 : 0;
+  options.probes = !probes.empty();
+  options.detours = !detours.empty();
 }
 
 bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {

@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "collect/launch/library_choice.h"
 #include "collect/launch/session.h"
+#include "format/option_table.h"
 #include "patch/find.h"
 #include "reader/model.h"
 #include "symbols/resolve.h"
@@ -27,8 +28,10 @@ struct PlainChoice {
   /// itself.
   std::vector<std::string> detours;
 
-  /// For KARST_OPTIONS: patch=...,probes=1,detours=1; empty: nothing is patched.
-  std::string option() const;
+  /// Something of a process is patched.
+  bool any() const { return programs || !libraries.empty() || !probes.empty() || !detours.empty(); }
+  /// Has the runtime ask for tables of it.
+  void ask_by(format::RuntimeOptions& options) const;
 };
 
 class PlainPrograms {

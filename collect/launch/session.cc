@@ -12,7 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/hex.h"
 #include "format/handlers.h"
 
 namespace karst::collect {
@@ -60,11 +59,14 @@ void Arrival::answer(AnswerOutcome how, const Descriptor& memory) {
 }
 
 Result<Session> Session::listen() {
-  SessionSecret secret{};
+  SessionKey key;
   std::uint64_t unique = 0;  // so that nobody has the name already
-  if (getrandom(&secret, sizeof secret, 0) != sizeof secret || getrandom(&unique, sizeof unique, 0) != sizeof unique)
+  if (getrandom(&key.secret, sizeof key.secret, 0) != sizeof key.secret ||
+      getrandom(&unique, sizeof unique, 0) != sizeof unique)
     return Error{std::string("no random numbers for the session's secret: ") + std::strerror(errno)};
-  std::string name = fmt::format("karst-{}-{:016x}", getpid(), unique);  // the runtime knows us by this number
+  const std::string name = fmt::format("karst-{}-{:016x}", getpid(), unique);  // the runtime knows us by this number
+  static_assert(sizeof key.name > sizeof "karst--" + 10 + 16);
+  std::memcpy(key.name, name.c_str(), name.size() + 1);
   Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -74,7 +76,7 @@ Result<Session> Session::listen() {
     return Error{std::string("cannot make a socket for the traced processes: ") + std::strerror(errno)};
   Descriptor spare(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!spare) return Error{std::string("cannot keep a descriptor for the traced processes: ") + std::strerror(errno)};
-  return Session(std::move(fd), std::move(spare), std::move(name), secret);
+  return Session(std::move(fd), std::move(spare), key);
 }
 
 /// Who is not heard would wait for ever. The process goes on and is missing.
@@ -82,10 +84,6 @@ void Session::refuse_one() {
   spare_ = Descriptor();
   if (Descriptor refused(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)); refused) ++lost_;
   spare_ = Descriptor(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
-}
-
-std::string Session::option() const {
-  return "session=" + name_ + ":" + hex({reinterpret_cast<const char*>(secret_.bytes), sizeof secret_.bytes});
 }
 
 void Session::add_descriptors(std::vector<pollfd>& descriptors) const {
@@ -167,7 +165,7 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   silent = got < 0 && (errno == EAGAIN || errno == EINTR);
   const bool has_text = hello.kind == static_cast<std::uint32_t>(HelloKind::kFinds);
   if (got < static_cast<ssize_t>(sizeof hello) || (got > static_cast<ssize_t>(sizeof hello)) != has_text ||
-      hello.magic != kSessionMagic || hello.version != kSessionVersion || !is_same(hello.secret, secret_))
+      hello.magic != kSessionMagic || hello.version != kSessionVersion || !is_same(hello.secret, key_.secret))
     return std::nullopt;
   arrival.connection = std::move(peer.connection);
   arrival.pid = peer.pid;

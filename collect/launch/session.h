@@ -48,8 +48,8 @@ class Session {
  public:
   static Result<Session> listen();
 
-  /// What a process must have in KARST_OPTIONS to report itself, the secret among it.
-  std::string option() const;
+  /// What a process must have in its options to report itself.
+  const format::SessionKey& key() const { return key_; }
   /// What to poll for reading; when any of it is ready, call take().
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   /// Processes that have reported themselves since, in order of their connecting as far as they have spoken; a few at a
@@ -65,8 +65,8 @@ class Session {
     pid_t pid;
     uid_t uid;
   };
-  Session(Descriptor socket, Descriptor spare, std::string name, const format::SessionSecret& secret)
-      : socket_(std::move(socket)), spare_(std::move(spare)), name_(std::move(name)), secret_(secret) {}
+  Session(Descriptor socket, Descriptor spare, const format::SessionKey& key)
+      : socket_(std::move(socket)), spare_(std::move(spare)), key_(key) {}
   void accept_some();
   void refuse_one();
   std::optional<Arrival> read(Peer& peer, bool& silent);
@@ -74,8 +74,7 @@ class Session {
   Descriptor socket_;
   Descriptor spare_;  ///< given up where there is no other one, to refuse who waits
   int vain_ = 0;      ///< looks in a row at which there was none
-  std::string name_;
-  format::SessionSecret secret_;
+  format::SessionKey key_;
   std::vector<Peer> silent_;  ///< connected, not spoken yet
   std::uint64_t lost_ = 0;
 };

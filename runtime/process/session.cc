@@ -22,19 +22,7 @@ namespace {
 
 constexpr int kUntrusted = -5000;  // no error of the kernel's
 
-/// What Options say of a session.
-struct Party {
-  char name[sizeof(Options::session)];
-  SessionSecret secret;
-};
-Party g_party;
-
-Party party_of(const Options& options) {
-  Party party{};
-  copy(party.name, options.session, sizeof party.name);
-  party.secret = options.secret;
-  return party;
-}
+SessionKey g_party;
 
 /// The number of the process that the name says: karst-PID-RANDOM.
 std::uint32_t pid_in(const char* name) {
@@ -48,7 +36,7 @@ std::uint32_t pid_in(const char* name) {
 /// The name is anybody's once karst is gone. Who listens must be root, or who may look into this process anyway: a user
 /// that is all of ours, as the kernel asks of a debugger. Sandboxes of the same user and containers' roots pass that,
 /// but are not the process with karst's number; 0 is one that cannot be seen from here.
-bool is_trusted(int fd, const Party& party) {
+bool is_trusted(int fd, const SessionKey& party) {
   ucred peer{};
   socklen_t size = sizeof peer;
   uid_t real = 0;
@@ -62,7 +50,7 @@ bool is_trusted(int fd, const Party& party) {
 }
 
 /// A connection to the session; a negative number when there is none to be had. `flags`: of socket().
-int connect_to_session(int flags = 0, const Party& party = g_party) {
+int connect_to_session(int flags = 0, const SessionKey& party = g_party) {
   const auto fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
   if (fd < 0) return fd;
   sockaddr_un address{};
@@ -107,7 +95,7 @@ std::uint32_t wait_for_go(int fd) {
   return result > 0 ? go.flags : std::uint32_t{kGoKeepsAll};
 }
 
-Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules, const Party& party = g_party) {
+Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules, const SessionKey& party = g_party) {
   Hello hello{};
   hello.magic = kSessionMagic;
   hello.version = kSessionVersion;
@@ -193,7 +181,8 @@ namespace {
 
 /// The descriptor that came with the answer; negative: none. Waits as long as for Go: the program waits for its
 /// functions to be chosen, too. If karst ends, so does the connection.
-int ask_patiently(const Party& party, const Hello& hello, int descriptor, const char* text, AnswerOutcome& outcome) {
+int ask_patiently(const SessionKey& party, const Hello& hello, int descriptor, const char* text,
+                  AnswerOutcome& outcome) {
   constexpr std::uint64_t kPatience = 120'000'000'000;
   outcome = AnswerOutcome::kImpossible;
   if (party.name[0] == '\0') return -1;
@@ -212,7 +201,7 @@ int ask_patiently(const Party& party, const Hello& hello, int descriptor, const 
 }  // namespace
 
 int ask_for_patches(int descriptor, std::uint32_t what, const Options* other) {
-  const Party party = other != nullptr ? party_of(*other) : g_party;
+  const SessionKey& party = other != nullptr ? other->session : g_party;
   Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0, party);
   hello.first_function = what;
   AnswerOutcome outcome{};
@@ -226,7 +215,7 @@ int ask_for_functions(const char* pattern, std::uint32_t first, std::uint32_t co
   return ask_patiently(g_party, hello, -1, pattern, outcome);
 }
 
-void keep_session(const Options& options) { g_party = party_of(options); }
+void keep_session(const Options& options) { g_party = options.session; }
 
 bool has_session() { return g_party.name[0] != '\0'; }
 

@@ -1,139 +1,100 @@
+// Reads KARST_OPTIONS by the table. The table's words for people stay out of the library: of each row it has a copy
+// without pointers, so that there is nothing to relocate in each traced process.
 #include "runtime/system/options.h"
 
-#include "format/options.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 
 namespace karst::runtime {
 namespace {
 
-bool parse_switch(const char* s, bool& out) {
-  if (s[0] != '0' && s[0] != '1') return false;
-  if (s[1] != '\0') return false;
-  out = s[0] == '1';
-  return true;
+using format::OptionReader;
+
+struct Row {
+  char name[20];
+  format::OptionKind kind;
+  OptionReader reader;
+  format::OptionField field;
+};
+
+struct Table {
+  Row rows[format::kOptionCount];
+};
+
+consteval Table without_words() {
+  Table table{};
+  for (std::size_t i = 0; i < format::kOptionCount; ++i) {
+    const format::OptionRow& row = format::kOptionTable[i];
+    for (std::size_t at = 0; row.name[at] != '\0'; ++at) table.rows[i].name[at] = row.name[at];
+    table.rows[i].kind = row.kind;
+    table.rows[i].reader = row.reader;
+    table.rows[i].field = row.field;
+  }
+  return table;
 }
 
-void apply(Options& options, char* entry) {
-  char* value = entry;
-  while (*value != '\0' && *value != '=') ++value;
-  if (*value == '=') *value++ = '\0';
-  if (equal(entry, "memory")) {
-    if (!format::parse_memory_size(value, options.memory))
-      Message()
-          .text("KARST_OPTIONS: memory=")
-          .text(value, length(value))
-          .text(" ignored: a size from 64K to 64G is needed, like 256M");
-  } else if (equal(entry, "kept-memory")) {
-    if (!format::parse_memory_size(value, options.kept_memory))
-      Message()
-          .text("KARST_OPTIONS: kept-memory=")
-          .text(value, length(value))
-          .text(" ignored: a size from 64K to 64G is needed, like 256M");
-  } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") ||
-             equal(entry, "follow") || equal(entry, "control") || equal(entry, "on-crash") || equal(entry, "empty") ||
-             equal(entry, "probes") || equal(entry, "detours") || equal(entry, "stacks")) {
-    bool& target = equal(entry, "on-crash") ? options.on_crash
-                   : entry[0] == 'o'        ? options.off
-                   : equal(entry, "count")  ? options.count
-                   : entry[0] == 'c'        ? options.control
-                   : entry[0] == 'd'        ? options.detours
-                   : entry[0] == 'e'        ? options.empty
-                   : equal(entry, "probes") ? options.probes
-                   : equal(entry, "stacks") ? options.stacks
-                   : entry[0] == 'p'        ? options.prefault
-                   : entry[0] == 'f'        ? options.follow
-                                            : options.stats;
-    if (!parse_switch(value, target))
+constexpr Table kTable = without_words();
+
+const Row* find(const char* name) {
+  for (const Row& row : kTable.rows)
+    if (equal(row.name, name)) return &row;
+  return nullptr;
+}
+
+/// An entry, unquoted, and cut where nothing of ours is that long: a regular expression for `karst run` may be.
+struct Entry {
+  char text[256];
+  std::size_t size = 0;
+  bool is_cut = false;
+
+  Entry(const char* begin, const char* end) {
+    format::unquote_entry(begin, end, [this](char c) {
+      is_cut = is_cut || size == sizeof text - 1;
+      if (!is_cut) text[size++] = c;
+    });
+    text[size] = '\0';
+  }
+
+  /// Ends the name where the value begins, which is returned.
+  const char* split() {
+    std::size_t at = 0;
+    while (at != size && text[at] != '=') ++at;
+    if (at == size) return text + at;
+    text[at] = '\0';
+    return text + at + 1;
+  }
+};
+
+void say_unknown(const char* name) {
+  Message()
+      .text("KARST_OPTIONS: unknown option ")
+      .text(name, length(name))
+      .text(" ignored (known: ")
+      .text(format::kRuntimeOptionNames.text)
+      .text("; under `karst run` ")
+      .text(format::kKarstOptionNames.text)
+      .text(")");
+}
+
+void read(Options& options, Entry& entry) {
+  const char* value = entry.split();
+  const Row* row = find(entry.text);
+  if (row != nullptr && row->reader == OptionReader::kKarst) {
+    if (options.session.name[0] == '\0')
+      Message().text("KARST_OPTIONS: ").text(row->name).text(" ignored: it takes effect under `karst run` alone");
+  } else if (entry.is_cut) {
+    Message().text("KARST_OPTIONS: an entry of more than 255 bytes was ignored");
+  } else if (row == nullptr) {
+    say_unknown(entry.text);
+  } else if (!format::read_value(options, row->kind, row->field, value)) {
+    if (const char* needed = format::needed_value(row->kind); *needed != '\0')
       Message()
           .text("KARST_OPTIONS: ")
-          .text(entry)
+          .text(row->name)
           .text("=")
           .text(value, length(value))
-          .text(" ignored: 0 or 1 is needed");
-  } else if (equal(entry, "budget") || equal(entry, "plain-budget")) {
-    if (!format::parse_budget(value, entry[0] == 'p' ? options.plain_budget : options.budget))
-      Message()
-          .text("KARST_OPTIONS: ")
-          .text(entry)
-          .text("=")
-          .text(value, length(value))
-          .text(" ignored: a share of time from 0.1% to 100% is needed, like 5%");
-  } else if (equal(entry, "min-duration")) {
-    if (!format::parse_duration(value, options.min_duration_ns))
-      Message()
-          .text("KARST_OPTIONS: min-duration=")
-          .text(value, length(value))
-          .text(" ignored: a time from 1ns to 10s is needed, like 5us");
-  } else if (equal(entry, "clock")) {
-    if (!format::parse_clock(value, options.clock))
-      Message()
-          .text("KARST_OPTIONS: clock=")
-          .text(value, length(value))
-          .text(" ignored: tsc, thread, or a thread's period from 20ns to 1ms is needed, like thread:100ns");
-  } else if (equal(entry, "signal")) {
-    if (!format::parse_signal(value, options.signal))
-      Message()
-          .text("KARST_OPTIONS: signal=")
-          .text(value, length(value))
-          .text(" ignored: USR1, USR2 or a number from 34 to 64 is needed");
-  } else if (equal(entry, "snapshots")) {
-    const std::uint64_t n = length(value);
-    if (n < sizeof options.snapshots)
-      copy(options.snapshots, value, n + 1);
-    else
-      Message().text("KARST_OPTIONS: snapshots= ignored: the directory's name is too long");
-  } else if (equal(entry, "file")) {
-    const std::uint64_t n = length(value);
-    if (n != 0 && n < sizeof options.file)
-      copy(options.file, value, n + 1);
-    else
-      Message()
-          .text("KARST_OPTIONS: file= ignored: a name of 1 to ")
-          .number(sizeof options.file - 1)
-          .text(" bytes is needed");
-  } else if (equal(entry, "patch")) {
-    options.patch = equal(value, "all") ? 2 : equal(value, "program") ? 1 : 0;
-    if (options.patch == 0 && !equal(value, "off"))
-      Message()
-          .text("KARST_OPTIONS: patch=")
-          .text(value, length(value))
-          .text(" ignored: off, program or all is needed");
-  } else if (equal(entry, "preloads")) {
-    options.preloads = 0;
-    for (const char* p = value; *p >= '0' && *p <= '9' && options.preloads < 1000; ++p)
-      options.preloads = options.preloads * 10 + static_cast<std::uint32_t>(*p - '0');
-  } else if (equal(entry, "core")) {
-    if (equal(value, "on") || equal(value, "off"))
-      options.core = equal(value, "on");
-    else
-      Message().text("KARST_OPTIONS: core=").text(value, length(value)).text(" ignored: on or off is needed");
-  } else if (equal(entry, "session")) {
-    const std::uint64_t n = length(value);
-    std::uint64_t name = 0;  // without the secret
-    while (name < n && value[name] != ':') ++name;
-    if (name >= sizeof options.session) return;
-    copy(options.session, value, name);
-    options.session[name] = '\0';
-    if (name < n) options.secret = format::parse_secret(value + name + 1);
-  } else if (equal(entry, "functions") || equal(entry, "not-functions") || equal(entry, "no-trace") ||
-             equal(entry, "only") || equal(entry, "min-instructions") || equal(entry, "carried-lists") ||
-             equal(entry, "keep") || equal(entry, "slowest") || equal(entry, "over") || equal(entry, "margin")) {
-    if (options.session[0] == '\0')
-      Message().text("KARST_OPTIONS: ").text(entry).text(" ignored: it takes effect under `karst run` alone");
-  } else {
-    Message()
-        .text("KARST_OPTIONS: unknown option ")
-        .text(entry, length(entry))
-        .text(
-            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget, kept-memory, "
-            "file, core, on-crash, patch, probes, detours, empty, stacks; "
-            "under `karst "
-            "run` functions, "
-            "not-functions, "
-            "no-trace, "
-            "only, "
-            "min-instructions, carried-lists, keep, slowest, over, margin)");
+          .text(" ignored: ")
+          .text(needed);
   }
 }
 
@@ -142,8 +103,7 @@ void apply(Options& options, char* entry) {
 void copy_without_session(char* to, std::size_t size, const char* raw) {
   std::size_t used = 0;
   for (const char* end = raw; *raw != '\0'; raw = *end == ',' ? end + 1 : end) {
-    for (end = raw; *end != '\0' && *end != ','; ++end)
-      if (*end == '\\' && end[1] != '\0') ++end;
+    end = format::end_of_entry(raw);
     if (starts_with(raw, "session=")) continue;
     if (used != 0 && used + 1 < size) to[used++] = ',';
     for (const char* p = raw; p != end && used + 1 < size; ++p) to[used++] = *p;
@@ -162,27 +122,10 @@ Options Options::from(char** environment) {
       break;
     }
   }
-  char entry[256];
-  const char* p = options.raw;
-  while (*p != '\0') {
-    unsigned size = 0;
-    bool too_long = false;
-    for (; *p != '\0' && *p != ','; ++p) {
-      if (*p == '\\' && p[1] != '\0') ++p;
-      if (size < sizeof entry - 1)
-        entry[size++] = *p;
-      else
-        too_long = true;
-    }
-    if (*p == ',') ++p;
-    entry[size] = '\0';
-    // A regular expression for `karst run` may be long; nothing of ours is.
-    if (size != 0 && (!too_long || starts_with(entry, "functions=") || starts_with(entry, "not-functions=") ||
-                      starts_with(entry, "no-trace=") || starts_with(entry, "keep=") || starts_with(entry, "only=") ||
-                      starts_with(entry, "slowest=") || starts_with(entry, "over=")))
-      apply(options, entry);
-    else if (too_long)
-      Message().text("KARST_OPTIONS: an entry of more than 255 bytes was ignored");
+  for (const char* begin = options.raw; *begin != '\0';) {
+    const char* end = format::end_of_entry(begin);
+    if (Entry entry(begin, end); entry.size != 0) read(options, entry);
+    begin = *end == ',' ? end + 1 : end;
   }
   return options;
 }

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "format/options.h"
+#include "format/option_table.h"
 
 namespace karst::test {
 namespace {
@@ -43,7 +43,7 @@ TEST(RuntimeOptions, DefaultsWithoutTheVariable) {
   EXPECT_FALSE(options.off);
   EXPECT_FALSE(options.prefault);
   EXPECT_FALSE(options.stats);
-  EXPECT_STREQ(options.session, "");
+  EXPECT_STREQ(options.session.name, "");
   EXPECT_FALSE(Options::from(nullptr).off);
 }
 
@@ -113,18 +113,18 @@ TEST(RuntimeOptions, UnknownOptionIsNamedAndTheRestStillCounts) {
 
 TEST(RuntimeOptions, BackslashTakesTheNextCharacterAsItIs) {
   const Parsed parsed = parse("session=a\\,b\\\\c,off=1");
-  EXPECT_STREQ(parsed.options.session, "a,b\\c");
+  EXPECT_STREQ(parsed.options.session.name, "a,b\\c");
   EXPECT_TRUE(parsed.options.off);
   EXPECT_TRUE(parse("off=1\\").options.off == false);
 }
 
 TEST(RuntimeOptions, TheSecretIsBehindTheSessionsName) {
   const Options options = parse("session=karst-1-ab:00112233445566778899aabbccddeeff").options;
-  EXPECT_STREQ(options.session, "karst-1-ab");
-  EXPECT_EQ(options.secret.bytes[1], 0x11);
-  EXPECT_EQ(options.secret.bytes[15], 0xff);
+  EXPECT_STREQ(options.session.name, "karst-1-ab");
+  EXPECT_EQ(options.session.secret.bytes[1], 0x11);
+  EXPECT_EQ(options.session.secret.bytes[15], 0xff);
   for (const char* none : {"", "0011", "00112233445566778899aabbccddeefg", "00112233445566778899aabbccddeeff0"})
-    EXPECT_TRUE(format::is_same(parse(std::string("session=s:") + none).options.secret, {})) << none;
+    EXPECT_TRUE(format::is_same(parse(std::string("session=s:") + none).options.session.secret, {})) << none;
 }
 
 std::string without_session(const std::string& raw, std::size_t size = 4096) {
@@ -154,27 +154,40 @@ TEST(RuntimeOptions, EntriesOfAnyLengthAreTaken) {
   const Parsed unknown = parse(large + ",off=1");
   EXPECT_TRUE(unknown.options.off);
   EXPECT_NE(unknown.said.find("more than 255 bytes"), std::string::npos);
-  EXPECT_STREQ(parse("session=" + large).options.session, "");
+  EXPECT_STREQ(parse("session=" + large).options.session.name, "");
   EXPECT_EQ(parse("session=s,functions=" + large).said, "");
 }
 
 TEST(RuntimeOptions, FunctionPatternsWithoutASessionAreSaidToHaveNoEffect) {
   EXPECT_NE(parse("functions=^main$").said.find("takes effect under `karst run` alone"), std::string::npos);
   EXPECT_EQ(parse("session=s,functions=^main$,not-functions=x").said, "");
+  for (const format::OptionRow& row : format::kOptionTable) {
+    if (row.reader != format::OptionReader::kKarst) continue;
+    EXPECT_EQ(parse(std::string(row.name) + "=x").said,
+              std::string("karst: KARST_OPTIONS: ") + row.name + " ignored: it takes effect under `karst run` alone\n");
+  }
 }
 
-TEST(RuntimeOptions, ABudgetIsAShareInPercent) {
-  const auto ppm = [](const char* text) {
-    std::uint32_t out = 7;
-    return format::parse_budget(text, out) ? out : 0;
-  };
-  EXPECT_EQ(ppm("5%"), 50'000U);
-  EXPECT_EQ(ppm("2.5%"), 25'000U);
-  EXPECT_EQ(ppm("0.1%"), 1'000U);
-  EXPECT_EQ(ppm("100%"), 1'000'000U);
-  EXPECT_EQ(ppm("1.000009%"), 10'000U);
-  for (const char* bad : {"", "%", "5", "5 %", "-1%", "0%", "0.05%", ".5%", "5.%", "101%", "4294967301%", "5%%", "x"})
-    EXPECT_EQ(ppm(bad), 0U) << bad;
+TEST(RuntimeOptions, EachRowIsReadAsTheTableSays) {
+  for (const format::OptionRow& row : format::kOptionTable) {
+    if (row.reader == format::OptionReader::kKarst || row.kind == format::OptionKind::kSession) continue;
+    const std::string bad = row.kind == format::OptionKind::kDirectory ? std::string(192, 'x') : "";
+    const Parsed parsed = parse(std::string(row.name) + "=" + bad + ",session=s");
+    EXPECT_EQ(parsed.said, std::string("karst: KARST_OPTIONS: ") + row.name + "=" + bad +
+                               " ignored: " + format::needed_value(row.kind) + "\n");
+    EXPECT_STREQ(parsed.options.session.name, "s") << row.name;
+  }
+}
+
+TEST(RuntimeOptions, ASecretIsNotSaid) {
+  EXPECT_EQ(parse("session=" + std::string(108, 's') + ":00112233445566778899aabbccddeeff").said, "");
+}
+
+TEST(RuntimeOptions, TheListOfKnownNamesFitsIntoItsLine) {
+  const std::string said = parse("colour=blue").said;
+  for (const format::OptionRow& row : format::kOptionTable)
+    EXPECT_EQ(said.find(row.name) != std::string::npos, row.reader != format::OptionReader::kLaunch) << row.name;
+  EXPECT_EQ(said.substr(said.size() - 2), ")\n");
 }
 
 }  // namespace
