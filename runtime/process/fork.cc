@@ -114,6 +114,8 @@ bool adopt() {
     return false;
   }
   renew_watches();
+  renew_counts();
+  renew_clock_thread();
   const Heard heard = report_fork(h.module_count, g_arena.descriptor(), origin);
   if (heard == Heard::kRefused)
     Message().text("process ").number(own_pid()).text(", a forked child, runs untraced: ").text(kWhyRefused);
