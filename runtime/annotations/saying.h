@@ -4,9 +4,9 @@
 
 #include "format/note.h"
 #include "runtime/hooks/note_names.h"
-#include "runtime/maintenance/switches.h"
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/start/notes_api.h"
 

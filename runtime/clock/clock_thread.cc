@@ -1,11 +1,14 @@
 // The clock thread: stores the time into one cache line that hooks read in place of the TSC. It sleeps while nothing is
 // recorded, with an impossible time in the line, so that the next hook takes its slow path and wakes it.
+#include "runtime/clock/clock_thread.h"
+
 #include <sched.h>
 
 #include "arch/cpu.h"
 #include "runtime/clock/clock.h"
 #include "runtime/clock/rate.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
@@ -13,11 +16,6 @@
 #include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
-
-extern "C" {
-__attribute__((visibility("hidden"))) ClockLine karst_clock;
-__attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
-}
 
 namespace {
 
@@ -30,7 +28,6 @@ constexpr std::uint64_t kLongestAdaptedNs = 2'000;
 constexpr std::uint64_t kPeriodsPerPassing = 32;  // waiting for the line may take so small a part of the time
 
 OwnProcess g_process;
-std::uint32_t g_asleep;  // futex
 std::uint32_t g_end;
 std::uint64_t g_period;   // ticks; the shortest if it adapts
 std::uint64_t g_longest;  // g_period if it stays as it is
@@ -103,9 +100,10 @@ class Passing {
 
 /// Until somebody records again.
 void sleep_until_woken() {
-  store(g_asleep, 1U);
+  store(g_clock_asleep, 1U);
   store(karst_clock.ticks, kClockSleeps);
-  while (load(g_asleep) == 1 && load(g_end) == 0) sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAIT_PRIVATE, 1, 0);
+  while (load(g_clock_asleep) == 1 && load(g_end) == 0)
+    sys::call(SYS_futex, sys::word(&g_clock_asleep), FUTEX_WAIT_PRIVATE, 1, 0);
 }
 
 void tick() {
@@ -150,7 +148,7 @@ void tick() {
 
 bool make_thread() {
   store(g_end, 0U);
-  store(g_asleep, 0U);
+  store(g_clock_asleep, 0U);
   store(karst_clock.ticks, tsc());
   if (!g_process.start(tick, "karst-clock")) return false;
   store(karst_clock_on, 1U);
@@ -161,39 +159,10 @@ bool make_thread() {
 
 }  // namespace
 
-std::uint64_t event_time() {
-  for (;;) {
-    const std::uint64_t ticks = stamp();
-    if (ticks != kClockSleeps) [[likely]]
-      return ticks;
-    const std::uint64_t here = tsc();
-    if (!exchange_if(karst_clock.ticks, kClockSleeps, here)) continue;  // another thread was faster
-    store(g_asleep, 0U);
-    sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAKE_PRIVATE, 1);
-    return here;
-  }
-}
-
 void wait_for_later_than(std::uint64_t ticks) {
   if (load(karst_clock_on) == 0) return;
   const std::uint64_t begin = tsc();
   while (event_time() == ticks && tsc() - begin < kMostLooksWaited * g_look) sys::call(SYS_sched_yield);
-}
-
-std::uint64_t ticks_of(std::uint64_t ns) {
-  const std::uint64_t ticks = ns * (tsc_rate().ticks_per_second / 1'000) / 1'000'000;
-  return ticks == 0 ? 1 : ticks;
-}
-
-std::uint64_t ticks_about(std::uint64_t ns) {
-  constexpr int kTries = 2'000;  // a microsecond each
-  for (int i = 0; i < kTries; ++i) {
-    const std::uint64_t rate = ticks_per_us(g_arena.header(), 4'000);
-    if (rate == 0) continue;
-    const std::uint64_t ticks = ns / 1'000 * rate + ns % 1'000 * rate / 1'000;
-    return ticks == 0 ? 1 : ticks;
-  }
-  return ticks_of(ns);
 }
 
 bool start_clock_thread(format::ClockChoice choice) {
@@ -226,8 +195,8 @@ void end_clock_thread() {
   if (load(karst_clock_on) == 0) return;
   const sys::SignalsBlocked guard;
   store(g_end, 1U);
-  store(g_asleep, 0U);
-  sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAKE_PRIVATE, 1);
+  store(g_clock_asleep, 0U);
+  sys::call(SYS_futex, sys::word(&g_clock_asleep), FUTEX_WAKE_PRIVATE, 1);
   g_process.wait_until_gone();
   store(karst_clock.ticks, tsc());
   store(karst_clock_on, 0U);

@@ -83,4 +83,20 @@ Rate tsc_rate() {
   return rate;
 }
 
+std::uint64_t ticks_of(std::uint64_t ns) {
+  const std::uint64_t ticks = ns * (tsc_rate().ticks_per_second / 1'000) / 1'000'000;
+  return ticks == 0 ? 1 : ticks;
+}
+
+std::uint64_t ticks_about(std::uint64_t ns) {
+  constexpr int kTries = 2'000;  // a microsecond each
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t rate = ticks_per_us(g_arena.header(), 4'000);
+    if (rate == 0) continue;
+    const std::uint64_t ticks = ns / 1'000 * rate + ns % 1'000 * rate / 1'000;
+    return ticks == 0 ? 1 : ticks;
+  }
+  return ticks_of(ns);
+}
+
 }  // namespace karst::runtime

@@ -19,4 +19,10 @@ Rate tsc_rate();
 /// file. Signal-safe.
 bool is_counter_trusted();
 
+/// Ticks of the TSC in so much time. Makes system calls.
+std::uint64_t ticks_of(std::uint64_t ns);
+/// The same to one in a thousand, at start: it waits half a millisecond or so, where ticks_of() may take the
+/// kernel 100 ms (tsc_rate()).
+std::uint64_t ticks_about(std::uint64_t ns);
+
 }  // namespace karst::runtime

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 #include "arch/cpu.h"
-#include "runtime/hooks/values.h"
+#include "runtime/hooks/read_memory.h"
 
 // Weak, or found by name: libkarst.so runs with an older glibc, too.
 #if defined(DLFO_STRUCT_HAS_EH_DBASE) && defined(KARST_STATIC)

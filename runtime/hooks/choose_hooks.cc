@@ -1,11 +1,11 @@
 // Which hooks are in force: by the options, by what threads there are, and by whether anything is recorded. They are
-// stored where trampolines read them, so all sleds change at once (recording/thread.h declares it, as threads ask).
+// stored where trampolines read them, so all sleds change at once (recording/seams.h declares it, as threads ask).
 #include "runtime/clock/clock.h"
-#include "runtime/counting/count.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/stacks.h"
-#include "runtime/maintenance/switches.h"
 #include "runtime/recording/marks.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/watching/watch.h"

@@ -1,11 +1,13 @@
 // Gives functions of a program that was not built for tracing their own code back. Of the program alone: a library may
 // be unmapped meanwhile, and nothing of ours keeps it there.
+#include "runtime/hooks/code_back.h"
+
 #include <sys/mman.h>
 
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/plain_jumps.h"
-#include "runtime/maintenance/switches.h"
+#include "runtime/maintenance/seams.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/patch_lock.h"

@@ -63,7 +63,7 @@ class FunctionTable {
   std::uintptr_t first_left_out() const { return first_left_out_; }
   std::uint32_t fixed_sleds() const { return fixed_sleds_; }
 
-  /// It has its own code back (maintenance/switches.h), and is fixed.
+  /// It has its own code back (code_back.h), and is fixed.
   bool given_back(std::uint32_t index) const { return (bits_[index] & kGivenBack) != 0; }
   void set_given_back(std::uint32_t index, bool given_back);
   std::uint32_t given_back() const { return given_back_; }

@@ -14,7 +14,7 @@
 #include "runtime/system/memory.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
+#include "runtime/watching/seams.h"
 
 // Read and written from outside, by karst (collect/live/handlers.h).
 extern "C" {

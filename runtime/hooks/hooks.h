@@ -54,10 +54,30 @@ __attribute__((visibility("hidden"))) void karst_hook_handled_watched_enter();
 __attribute__((visibility("hidden"))) void karst_hook_handled_watched_exit();
 __attribute__((visibility("hidden"))) void karst_hook_divide_enter();
 __attribute__((visibility("hidden"))) void karst_hook_divide_exit();
+/// These find stacks first (fibers/stacks.h), and go on to the hooks that set_hooks_behind_stacks() was told.
+__attribute__((visibility("hidden"))) void karst_hook_stack_enter();
+__attribute__((visibility("hidden"))) void karst_hook_stack_exit();
+__attribute__((visibility("hidden"))) void karst_hook_stack_watched_enter();
+__attribute__((visibility("hidden"))) void karst_hook_stack_watched_exit();
+__attribute__((visibility("hidden"))) void karst_hook_stack_watched_enter_deeper();
+__attribute__((visibility("hidden"))) void karst_hook_stack_watched_exit_deeper();
 }
 
 using Hook = void (*)();
 class FunctionTable;
+
+extern "C" {
+/// The hooks that are in force, as in a module's trampolines, for code of -finstrument-functions (instrument.h).
+extern __attribute__((visibility("hidden"))) Hook karst_calls_enter;
+extern __attribute__((visibility("hidden"))) Hook karst_calls_exit;
+/// What those go on to where some functions are watched.
+extern __attribute__((visibility("hidden"))) Hook karst_plain_enter;
+extern __attribute__((visibility("hidden"))) Hook karst_plain_exit;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_enter;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_exit;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_enter_deeper;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_exit_deeper;
+}
 
 /// Maps memory, writable, within reach of all of the code. -1 when there is none to be had.
 long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size);

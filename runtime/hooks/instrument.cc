@@ -4,18 +4,19 @@
 
 #include <sys/mman.h>
 
-#include "runtime/hooks/live_patch.h"
+#include "runtime/hooks/enter.h"
+#include "runtime/hooks/ids.h"
 #include "runtime/hooks/module_image.h"
-#include "runtime/hooks/sleds.h"
-#include "runtime/process/fork.h"
+#include "runtime/hooks/modules.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
-#include "runtime/system/options.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/watch.h"
@@ -24,14 +25,6 @@ namespace karst::runtime {
 
 extern "C" {
 InstrumentedCall* karst_calls;
-Hook karst_calls_enter = karst_hook_trace;
-Hook karst_calls_exit = karst_hook_trace;
-Hook karst_plain_enter = karst_hook_trace;
-Hook karst_plain_exit = karst_hook_trace;
-Hook karst_watched_enter = karst_hook_trace;
-Hook karst_watched_exit = karst_hook_trace;
-Hook karst_watched_enter_deeper = karst_hook_trace;
-Hook karst_watched_exit_deeper = karst_hook_trace;
 }
 
 namespace {
@@ -201,7 +194,7 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   if (load(karst_calls) == nullptr) prepare_instrument_calls();  // a module that came unseen
   if (load(karst_calls) == nullptr) return 0;
   // The dynamic linker is asked before the lock is taken, as it may call us with a lock of its own.
-  const bool is_foreign = !lies_in_entered_module(function);
+  const bool is_foreign = module_at(function) == nullptr;
   const bool is_generated = is_foreign && !is_in_any_module(function);
   if (is_foreign && !is_generated && !enter_plain_module(function)) say_if_came_unseen(function);
   InstrumentedCall* c = insert(function, is_generated);

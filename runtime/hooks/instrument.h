@@ -14,8 +14,6 @@
 #ifndef __ASSEMBLER__
 #include <cstdint>
 
-#include "runtime/hooks/hooks.h"
-
 namespace karst::runtime {
 
 struct InstrumentedCall {
@@ -40,16 +38,6 @@ std::uint32_t find_instrument_call(std::uintptr_t function);
 extern "C" {
 /// Null: nothing is traced in this way.
 extern __attribute__((visibility("hidden"))) InstrumentedCall* karst_calls;
-/// The hooks that are in force, as in a module's trampolines.
-extern __attribute__((visibility("hidden"))) Hook karst_calls_enter;
-extern __attribute__((visibility("hidden"))) Hook karst_calls_exit;
-/// What those go on to where some functions are watched.
-extern __attribute__((visibility("hidden"))) Hook karst_plain_enter;
-extern __attribute__((visibility("hidden"))) Hook karst_plain_exit;
-extern __attribute__((visibility("hidden"))) Hook karst_watched_enter;
-extern __attribute__((visibility("hidden"))) Hook karst_watched_exit;
-extern __attribute__((visibility("hidden"))) Hook karst_watched_enter_deeper;
-extern __attribute__((visibility("hidden"))) Hook karst_watched_exit_deeper;
 /// The id for an address that is not where one looks first; 0: it is not traced.
 __attribute__((visibility("hidden"))) std::uint32_t karst_find_call(std::uint64_t function);
 }

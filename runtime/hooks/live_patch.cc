@@ -8,11 +8,15 @@
 #include <time.h>
 
 #include "runtime/clock/clock.h"
+#include "runtime/hooks/code_back.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/mappings.h"
 #include "runtime/hooks/plain_jumps.h"
+#include "runtime/hooks/watch_sleds.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/patch_lock.h"
@@ -28,16 +32,15 @@ using namespace format;
 
 namespace {
 
-bool g_on = true;  // tracing as a whole, as last applied
-bool g_changing;   // code is between two states: a child by a raw system call may find it so
-bool g_mending;    // every sled is written, whatever it seems to be
+bool g_changing;  // code is between two states: a child by a raw system call may find it so
+bool g_mending;   // every sled is written, whatever it seems to be
 
 constexpr long kNoMemory = -12;  // ENOMEM
 const char* g_why_not;           // the last patch_unused() could not; null: it was refused
 constexpr long kNotRegistered = -1;
 
 void set_on(bool on) {
-  store(g_on, on);
+  store(g_switched_on, on);
   store(karst_api_on, static_cast<std::uint8_t>(on ? 1 : 0));
 }
 
@@ -105,7 +108,8 @@ Changes g_changes;  // under the lock
 /// Before code changes: flags in the arena may change meanwhile, and passes over one sled must agree.
 void settle_targets(Module& m) {
   g_changes.for_each_in(m, [&m](std::uint32_t i) {
-    m.functions.set_wanted(i, g_on && m.has_trampolines && !m.functions.left_out(i) && is_switched_on(m.first_id + i));
+    m.functions.set_wanted(
+        i, g_switched_on && m.has_trampolines && !m.functions.left_out(i) && is_switched_on(m.first_id + i));
   });
 }
 
@@ -405,7 +409,7 @@ void switch_instrument_calls() {
 }
 
 bool may_change(bool gate, bool functions) {
-  return reserve_log(gate != g_on, functions) &&
+  return reserve_log(gate != g_switched_on, functions) &&
          make_all_writable([gate](std::uint32_t flags) { return gate && is_chosen(flags); });
 }
 
@@ -413,7 +417,7 @@ void change(bool gate, bool functions, SwitchReason reason) {
   const std::uint64_t first_record = g_arena.control().switch_count;
   const std::uint64_t begin = now();
   const auto why = static_cast<std::uint32_t>(reason);
-  if (gate != g_on) add_record({begin, 0, 0, 0, gate ? 1U : 0U, why});
+  if (gate != g_switched_on) add_record({begin, 0, 0, 0, gate ? 1U : 0U, why});
   if (functions) {
     for_each_change([&](std::uint32_t first, std::uint32_t count, bool on) {
       add_record({begin, 0, first, count, on ? 1U : 0U, why});
@@ -437,10 +441,10 @@ ControlOutcome apply_switches(SwitchReason reason) {
   ArenaControl& c = g_arena.control();
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
   const bool gate = load(c.enabled) != 0;
-  if (gate && !g_on) find_code_taken_again();
+  if (gate && !g_switched_on) find_code_taken_again();
   const bool functions = choose();
-  if (!functions && gate == g_on) return ControlOutcome::kDone;
-  if (gate != g_on) g_changes.insert_all();
+  if (!functions && gate == g_switched_on) return ControlOutcome::kDone;
+  if (gate != g_switched_on) g_changes.insert_all();
   if (!may_change(gate, functions)) return ControlOutcome::kRefused;
   change(gate, functions, reason);
   note_patched();
@@ -475,7 +479,7 @@ bool patch_unused(Module& m, bool is_new) {
 #else
   constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
 #endif
-  if (!g_on || m.functions.count() == 0) return true;
+  if (!g_switched_on || m.functions.count() == 0) return true;
   g_own_parts.forget();
   if (!make_trampolines(m)) return g_why_not = Trampolines::why_not(), false;
   if (!is_new && !g_own_parts.find(m)) return g_why_not = "it has made too many parts of its code writable", false;
@@ -506,7 +510,7 @@ bool patch_unused(Module& m, bool is_new) {
 bool patch_used() {
   KARST_ASSERT(holds_patching());
   g_changes.insert_all();
-  if (!make_all_writable([](std::uint32_t flags) { return g_on && was_on(flags); })) return false;
+  if (!make_all_writable([](std::uint32_t flags) { return g_switched_on && was_on(flags); })) return false;
   change_code();
   return true;
 }
@@ -545,9 +549,5 @@ void note_patched() {
   store(c.unpatchable_sites, static_cast<std::uint32_t>(fixed));
   store(c.given_back, given_back);
 }
-
-bool is_switched_on() { return load(g_on); }
-
-bool is_switched_on(std::uint32_t id) { return (load(g_arena.functions()[id].flags) & kArenaFunctionSwitchedOn) != 0; }
 
 }  // namespace karst::runtime

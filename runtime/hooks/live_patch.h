@@ -8,20 +8,18 @@
 // A change is written to the log of switches before its first byte and completed after its last.
 #pragma once
 #include "runtime/hooks/modules.h"
-#include "runtime/maintenance/switches.h"
+#include "runtime/maintenance/seams.h"
 
 namespace karst::runtime {
 
-// All of these under the lock of patching (system/patch_lock.h). What other folders ask for is in
-// maintenance/switches.h.
+// All of these under the lock of patching (system/patch_lock.h). What is asked for from below is in
+// maintenance/seams.h.
 
+/// At start: tracing is on as a whole or off, as the control page says.
+void start_switches();
 /// The functions of the module are chosen: what is wanted of them now is how they begin, and is not a change to be
 /// logged. `tables` are the module's. Its sleds are not patched yet.
 void begin_switches(Module& module, const SledTables& tables);
-
-/// Tracing goes on: functions that had their code back are as others if somebody has written their jumps again
-/// (collect/inject/patch.h).
-void find_code_taken_again();
 
 /// Makes the sleds of the module what begin_switches() found, none of its code being executed. `is_new`: nobody has run
 /// it, so the program has not made any of it writable itself. False if the system does not allow it.

@@ -1,11 +1,15 @@
-// The modules that have been entered, as sleds.cc keeps them and live_patch.cc changes them.
+// The modules that have been entered: their functions, ids and trampolines, and what of them is patched. enter.h adds
+// to them, patching changes them.
+//
+// Threads: what comes and goes does so one at a time, under the dynamic linker's lock. Looking up may be done by any
+// thread at any time, also in signal handlers.
 #pragma once
 #include <cstdint>
 
 #include "format/arena.h"
-#include "runtime/counting/count.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/recording/mode.h"
 #include "runtime/system/memory.h"
 
 namespace karst::runtime {
@@ -37,6 +41,20 @@ struct Module {
 extern Module g_modules[format::kArenaModules];
 extern std::uint32_t g_module_count;
 
+inline std::uint32_t index_of(const Module& m) { return static_cast<std::uint32_t>(&m - g_modules); }
+/// Modules entered so far, those that have gone included.
+inline std::uint32_t module_count() { return load(g_module_count); }
+
+/// The one that is there and whose code the address lies in; null: none.
+Module* module_at(std::uintptr_t address);
+inline bool is_at_place_of(const Module& m, const ModuleImage& image) {
+  return m.text_begin == image.text_begin && m.text_end == image.text_end;
+}
+inline bool has_stubs(const ModuleImage& image) { return image.plain_count != 0; }
+/// The one that is there. A module that was built for tracing in part is two: that part, and the other one, which has
+/// stubs.
+Module* module_of(const ModuleImage& image);
+
 /// Ids of its tables, aliases among them.
 inline std::uint32_t id_count(const Module& m) { return m.functions.count() + m.functions.alias_count(); }
 
@@ -51,9 +69,18 @@ struct FunctionAt {
 FunctionAt function_at(std::uintptr_t address);
 FunctionAt function_of(std::uint32_t id);
 
-/// Makes the module's trampolines if it has none yet. They show whether the system lets written memory become
-/// executable (SELinux, systemd's MemoryDenyWriteExecute, PR_SET_MDWE), before anything of the program is touched.
-bool make_trampolines(Module& module);
+struct FunctionHere {
+  std::uint32_t id;  ///< 0: there is none
+  bool own_exit;     ///< code of -finstrument-functions: see function_of_region()
+};
+
+/// The traced function, if any, whose code, or whose part in another section, begins at `fde_start`, as a frame
+/// description entry has it. 0 when it is switched off, or its module is not patched.
+/// `own_exit`: compiled with -finstrument-functions. gcc's code then records the exit itself when an exception passes
+/// through, in a cleanup of its own, unless it has none (no language-specific data: C without -fexceptions); clang's
+/// records none, and own_exit is false if the module was linked as clang's (KARST_NOTE_NO_CLEANUPS).
+/// Async-signal-safe, lock-free.
+FunctionHere function_of_region(std::uintptr_t fde_start);
 
 /// True for sleds that get calls: under `karst count` entries alone.
 inline bool is_used(const SledPlace& place) {

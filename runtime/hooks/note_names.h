@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "format/note.h"
-#include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
+#include "runtime/recording/mode.h"
 
 namespace karst::runtime {
 

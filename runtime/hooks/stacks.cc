@@ -11,6 +11,7 @@
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
+#include "runtime/recording/seams.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 

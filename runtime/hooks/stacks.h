@@ -59,14 +59,6 @@ extern "C" {
 __attribute__((visibility("hidden"))) void karst_find_stack(const format::SavedRegisters* saved);
 /// Where all stacks are; 0: they are not found. That of the calling thread is karst_stack bytes behind.
 extern __attribute__((visibility("hidden"))) std::uintptr_t karst_stacks;
-
-// Not callable from C++, as those of hooks.h. They go on to the hooks that set_stack_hooks() was told.
-__attribute__((visibility("hidden"))) void karst_hook_stack_enter();
-__attribute__((visibility("hidden"))) void karst_hook_stack_exit();
-__attribute__((visibility("hidden"))) void karst_hook_stack_watched_enter();
-__attribute__((visibility("hidden"))) void karst_hook_stack_watched_exit();
-__attribute__((visibility("hidden"))) void karst_hook_stack_watched_enter_deeper();
-__attribute__((visibility("hidden"))) void karst_hook_stack_watched_exit_deeper();
 }
 
 /// The one that the calling thread ran on last. Requires stacks_are_found().

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "arch/cpu.h"
-#include "runtime/hooks/stacks.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -79,10 +78,7 @@ std::uint64_t stack_size_of(const void* attributes) {
   return size;
 }
 
-void note_own_stack(std::uint64_t size) {
-  t_size = size;
-  begin_stacks();
-}
+void note_own_stack(std::uint64_t size) { t_size = size; }
 
 StackBounds own_stack() {
   // The lowest page of the memory may have nothing of the stack: libc's data above it are in its size.

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/recording/arena.h"
@@ -67,6 +68,7 @@ __attribute__((visibility("hidden"))) void karst_thread_begins(karst::runtime::S
   frame[0] = reinterpret_cast<void*>(start->function);
   frame[1] = start->argument;
   note_own_stack(start->stack_size);
+  begin_stacks();
   store(start->taken, 0U);
 }
 

@@ -8,8 +8,6 @@
 #include "format/event.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
-#include "runtime/hooks/instrument.h"
-#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/tail_frames.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -22,6 +20,14 @@
 namespace karst::runtime {
 
 extern "C" {
+Hook karst_calls_enter = karst_hook_trace;
+Hook karst_calls_exit = karst_hook_trace;
+Hook karst_plain_enter = karst_hook_trace;
+Hook karst_plain_exit = karst_hook_trace;
+Hook karst_watched_enter = karst_hook_trace;
+Hook karst_watched_exit = karst_hook_trace;
+Hook karst_watched_enter_deeper = karst_hook_trace;
+Hook karst_watched_exit_deeper = karst_hook_trace;
 __attribute__((tls_model("initial-exec"))) __thread Tails karst_tail_state;
 // Where the hooks that find stacks go on.
 __attribute__((visibility("hidden"))) Hook karst_behind_stack_enter;

@@ -12,8 +12,8 @@
 #include <dlfcn.h>
 
 #include "format/event.h"
+#include "runtime/hooks/modules.h"
 #include "runtime/hooks/note_names.h"
-#include "runtime/hooks/sleds.h"
 #include "runtime/hooks/tail_frames.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/recording/arena.h"

@@ -1,27 +1,22 @@
 #include "runtime/hooks/values.h"
 
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/uio.h>
 
-#include "arch/page.h"
 #include "arch/x86_64/vectors.h"
 #include "format/patch_table.h"
-#include "runtime/clock/clock.h"
 #include "runtime/hooks/hooks.h"
-#include "runtime/hooks/instrument.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/read_memory.h"
 #include "runtime/hooks/stacks.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/control.h"
-#include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/note_words.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
+#include "runtime/watching/seams.h"
 
 // Read and written from outside, by karst (collect/live/noted_values.h).
 extern "C" {
@@ -34,56 +29,11 @@ using namespace format;
 
 namespace {
 
-bool g_reads_memory;
 ArenaValueSpec* g_specs;     // private copies
 std::uint64_t* g_functions;  // whose they are: addresses
 std::uint16_t* g_numbers;    // of specs, by function: 1 + index; 0: none
 std::uint32_t g_taken;       // specs that g_numbers has
 std::uint8_t g_changes;      // karst_noted_values.changes, when these were taken
-
-/// Not 0 if a byte of the word is 0. Then the lowest bit that is set is the highest of the first such byte (Mycroft's
-/// test).
-std::uint64_t first_nul(std::uint64_t word) { return (word - 0x0101010101010101U) & ~word & 0x8080808080808080U; }
-
-}  // namespace
-
-std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
-                          std::uint64_t* asking) {
-  if (size != 0 && steady_bytes(address, size, stack) == size) {
-    copy(to, reinterpret_cast<const void*>(address), size);
-    return size;
-  }
-  if (!g_reads_memory || size == 0 || address + size < address || sys::is_deadly(SYS_process_vm_readv)) return 0;
-  // What lies behind the end of a page may not be there: the kernel copies up to it if a part ends there.
-  const std::uint64_t here = arch::kPage - address % arch::kPage < size ? arch::kPage - address % arch::kPage : size;
-  const iovec local{to, size};
-  const iovec remote[2] = {{reinterpret_cast<void*>(address), here},
-                           {reinterpret_cast<void*>(address + here), size - here}};
-  const std::uint64_t begin = asking != nullptr ? event_time() : 0;
-  const long got =
-      sys::call(SYS_process_vm_readv, sys::getpid(), sys::word(&local), 1, sys::word(remote), here < size ? 2 : 1, 0);
-  if (asking != nullptr) *asking += event_time() - begin;
-  return got > 0 ? static_cast<std::uint32_t>(got) : 0;
-}
-
-std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
-                        std::uint64_t* asking) {
-  // A text that ends need not be followed by `size` bytes of such memory.
-  const std::uint32_t steady = steady_bytes(address, size, stack);
-  const auto* from = reinterpret_cast<const unsigned char*>(address);
-  std::uint32_t i = 0;
-  for (; i + sizeof(std::uint64_t) <= steady; i += sizeof(std::uint64_t)) {
-    const std::uint64_t word = word_at(from + i);
-    put_word(to + i, word);
-    if (const std::uint64_t nul = first_nul(word); nul != 0)
-      return i + static_cast<std::uint32_t>(__builtin_ctzll(nul)) / 8 + 1;
-  }
-  for (; i < steady; ++i)
-    if ((to[i] = from[i]) == 0) return i + 1;
-  return steady == size ? size : read_memory(address, to, size, stack, asking);
-}
-
-namespace {
 
 std::uint64_t vector_register(std::uint32_t number, const unsigned char* kept) {
   std::uint64_t low = 0;
@@ -336,9 +286,8 @@ void apply_values() {
   watch_sleds();
 }
 
-// A filter that the process began under is not known to us, and might end it for such a call.
 void prepare_values(bool no_system_calls) {
-  g_reads_memory = !no_system_calls && sys::call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == 0;
+  prepare_read_memory(no_system_calls);
   add_task([](const Moment&) {
     apply_values();
     return kOnWake;

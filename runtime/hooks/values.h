@@ -2,8 +2,7 @@
 // arch/*/hooks.S. Which values, and where they are, stands in the arena at first, and is taken over into private
 // memory before any code of the program has run: whoever could write to the arena later, like a forked child with fewer
 // rights, would else choose what of the process's memory is copied to where they can read it (docs/security.md). What
-// is wanted later karst writes into that private memory, by the kernel's leave (format/values.h). What a
-// pointer leads to is read by the kernel, so a bad one is an answer and no fault.
+// is wanted later karst writes into that private memory, by the kernel's leave (format/values.h).
 #pragma once
 #include <cstdint>
 
@@ -23,15 +22,6 @@ void take_over_values();
 /// Takes over what karst has added to karst_noted_values since. Any thread, outside of signal handlers and of the lock
 /// of patching.
 void apply_values();
-
-/// Bytes from `address` on that could be read, `size` at most. No instruction of ours touches memory that might go
-/// away. `stack`: where the frame of the function that was called begins. `asking`, if any, grows by the ticks that it
-/// takes where the kernel is asked. Any context.
-std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
-                          std::uint64_t* asking = nullptr);
-/// The same of a text: up to its NUL, which is counted.
-std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack,
-                        std::uint64_t* asking = nullptr);
 
 /// They are numbers that lie in registers, or are constants.
 bool are_numbers(const format::ValueOp* ops, std::uint32_t count);

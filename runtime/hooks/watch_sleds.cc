@@ -7,6 +7,7 @@
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/patch_lock.h"
+#include "runtime/watching/seams.h"
 #include "runtime/watching/watch.h"
 
 namespace karst::runtime {
@@ -48,6 +49,15 @@ void watch_sleds(Module& m) {
 void watch_sleds() {
   const std::uint32_t count = load(g_module_count);
   for (std::uint32_t i = 0; i < count; ++i) watch_sleds(g_modules[i]);
+}
+
+bool make_trampolines(Module& m) {
+  if (!m.has_trampolines && id_count(m) != 0) {
+    m.has_trampolines = m.trampolines.create(m.reach_begin, m.reach_end, m.first_id, m.functions.count(),
+                                             m.functions.alias_count(), &m.functions);
+    watch_sleds(m);
+  }
+  return m.has_trampolines || id_count(m) == 0;
 }
 
 bool is_called_by_address(std::uint32_t id) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/clock/clock.h"
+#include "runtime/clock/clock_thread.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/system/memory.h"
 

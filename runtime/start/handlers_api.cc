@@ -2,7 +2,7 @@
 #include "arch/x86_64/vectors.h"
 #include "runtime/hooks/handlers.h"
 #include "runtime/hooks/values.h"
-#include "runtime/process/fork.h"
+#include "runtime/recording/seams.h"
 #include "runtime/system/memory.h"
 
 namespace karst::runtime {

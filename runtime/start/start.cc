@@ -17,6 +17,8 @@
 #include "arch/cpu.h"
 #include "runtime/budget/budget.h"
 #include "runtime/clock/clock.h"
+#include "runtime/clock/clock_thread.h"
+#include "runtime/clock/rate.h"
 #include "runtime/counting/count.h"
 #include "runtime/hooks/detours.h"
 #include "runtime/hooks/exec.h"
@@ -31,11 +33,13 @@
 #include "runtime/process/fork.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/snapshots/crash.h"
 #include "runtime/snapshots/signal.h"
 #include "runtime/system/child_environment.h"
 #include "runtime/system/environment.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/options.h"
@@ -193,6 +197,7 @@ const char* make_arena() {
   h.pid = static_cast<std::uint32_t>(sys::getpid());
   h.parent_pid = static_cast<std::uint32_t>(sys::getppid());
   h.began = g_options.off ? std::uint32_t{kBeganOff} : 0U;
+  tell_dropped_messages(g_arena.control().dropped_messages);
   note_start_time(h);
   note_program(h, g_options);
   if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())

@@ -3,14 +3,17 @@
 #include <sys/mman.h>
 
 #include "runtime/clock/clock.h"
+#include "runtime/clock/rate.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/watching/seams.h"
 #include "runtime/watching/watch.h"
 #include "runtime/watching/watch_keep.h"
 #include "runtime/watching/watch_parts.h"

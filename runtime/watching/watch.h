@@ -90,14 +90,6 @@ std::uint32_t next_candidate(std::uint32_t from);
 /// True once since the last time: there are new candidates.
 bool take_pending();
 
-// What hooks/ does for it.
-
-/// Makes trampolines lead to the hooks of watched functions, and those of others to the usual ones. Under the lock of
-/// patching.
-void watch_sleds();
-/// The function has no sleds (-finstrument-functions). Any context.
-bool is_called_by_address(std::uint32_t id);
-
 }  // namespace karst::runtime
 #endif
 #endif

@@ -15,6 +15,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "test/runtime/crossing.h"
 
