@@ -400,7 +400,7 @@ class Process {
                : std::all_of(change.edits.begin(), change.edits.end(), is_there);
   }
   bool is_open(const Change& detour) const {
-    constexpr std::uint8_t kShortJump = 0xeb;  // as runtime/hooks/detours.cc writes it
+    constexpr std::uint8_t kShortJump = 0xeb;  // as runtime/unbuilt/detours.cc writes it
     return memory_.get<std::uint8_t>(detour.stub) == kShortJump;
   }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "format/note.h"
-#include "runtime/hooks/note_names.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/mode.h"
 #include "runtime/recording/seams.h"

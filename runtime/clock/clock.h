@@ -51,7 +51,7 @@ void note_later_time(format::ArenaHeader& header);
 
 /// How many ticks of the TSC a microsecond has, to one part in `parts`, measured since the process's start (`header`);
 /// 0 while that cannot be said yet, for a hundredth in the first fifth of a millisecond or so. Never waits, unlike
-/// tsc_rate() (rate.h): the first perf event of a system takes the kernel up to 100 ms.
+/// tsc_rate() (timing/rate.h): the first perf event of a system takes the kernel up to 100 ms.
 std::uint64_t ticks_per_us(const format::ArenaHeader& header, std::uint64_t parts = 100);
 
 }  // namespace karst::runtime

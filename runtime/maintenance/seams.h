@@ -1,5 +1,5 @@
 // What the maintenance process asks of the folders above it (see recording/seams.h): what is wanted
-// (format/control.h), made true of the code. (hooks/live_patch.cc)
+// (format/control.h), made true of the code. (patching/live_patch.cc)
 #pragma once
 #include "format/control.h"
 

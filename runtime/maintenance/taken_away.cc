@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "runtime/clock/clock.h"
-#include "runtime/clock/clock_thread.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/system/memory.h"
+#include "runtime/timing/clock_thread.h"
 
 namespace karst::runtime {
 namespace {

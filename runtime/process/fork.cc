@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "runtime/clock/clock.h"
-#include "runtime/clock/clock_thread.h"
 #include "runtime/counting/count.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/process/session.h"
@@ -18,6 +17,7 @@
 #include "runtime/system/message.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/clock_thread.h"
 #include "runtime/watching/watch.h"
 
 namespace karst::runtime {

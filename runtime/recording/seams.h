@@ -22,13 +22,13 @@ void thread_leaves(ThreadState& state);
 void ask_for_memory_ahead();
 
 /// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
-/// threads there are, and whether anything is recorded still. Any thread. (hooks/choose_hooks.cc)
+/// threads there are, and whether anything is recorded still. Any thread. (patching/choose_hooks.cc)
 void choose_hooks();
 /// The part of it that changes when tracing as a whole is switched on or off. Any thread.
 void choose_marks();
 
 /// Before a note or mark, whose frames begin about here: sees to it that the thread's stack is known, where stacks are
-/// found. Any context. (hooks/stacks.cc)
+/// found. Any context. (fibers/stacks.cc)
 void find_stack_of_note(std::uintptr_t stack);
 
 }  // namespace karst::runtime

@@ -46,11 +46,11 @@ std::uint64_t recording_progress();
 /// What the calling thread is inside of.
 struct Inside {
   std::uint16_t slow_paths;  ///< one, and those of the signals' handlers that interrupted them
-  bool handler;              ///< of a call (hooks/handlers.h)
+  bool handler;              ///< of a call (values/handlers.h)
 };
 extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Inside t_inside;
 
-/// Which stack the calling thread ran on last, as hooks/stacks.h has it.
+/// Which stack the calling thread ran on last, as fibers/stacks.h has it.
 extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread std::uint32_t karst_stack;
 
 /// Events of this process go nowhere from now on, for good.

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "runtime/clock/clock.h"
-#include "runtime/clock/rate.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/seams.h"
@@ -12,6 +11,7 @@
 #include "runtime/snapshots/snapshot.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/rate.h"
 
 namespace karst::runtime {
 namespace {

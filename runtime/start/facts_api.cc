@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "format/note.h"
-#include "runtime/hooks/note_names.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"

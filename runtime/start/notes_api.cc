@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "format/note.h"
-#include "runtime/hooks/note_names.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/mode.h"
 #include "runtime/recording/thread.h"

@@ -20,7 +20,7 @@ struct Options {
   std::uint64_t min_duration_ns = 0;               ///< calls that are shorter and contain nothing leave no trace
   format::ClockChoice clock;                       ///< what stamps events
   bool count = false;                              ///< count calls, and record none of them (`karst count`)
-  bool stacks = false;                             ///< fibers are found by the stack pointer (hooks/stacks.h)
+  bool stacks = false;                             ///< fibers are found by the stack pointer (fibers/stacks.h)
   bool stats = false;                              ///< one line about the sleds found and the time it took
   std::uint32_t budget = 0;                        ///< what tracing may cost, in millionths of time; 0: anything
   std::uint32_t plain_budget =

@@ -5,7 +5,7 @@
 namespace karst::runtime {
 
 /// Makes trampolines lead to the hooks of watched functions, and those of others to the usual ones. Under the lock of
-/// patching. (hooks/watch_sleds.cc)
+/// patching. (patching/watch_sleds.cc)
 void watch_sleds();
 /// The function has no sleds (-finstrument-functions). Any context.
 bool is_called_by_address(std::uint32_t id);

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include "runtime/clock/clock.h"
-#include "runtime/clock/rate.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/seams.h"
@@ -13,6 +12,7 @@
 #include "runtime/system/message.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/rate.h"
 #include "runtime/watching/seams.h"
 #include "runtime/watching/watch.h"
 #include "runtime/watching/watch_keep.h"

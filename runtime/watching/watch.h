@@ -7,8 +7,8 @@
 // that left and the one that execution goes on with.
 //
 // An entry is taken before it is filled, and its `enter` is 0 until it is, so signal handlers may come in between.
-#ifndef KARST_RUNTIME_CORE_WATCH_H
-#define KARST_RUNTIME_CORE_WATCH_H
+#ifndef KARST_RUNTIME_WATCHING_WATCH_H
+#define KARST_RUNTIME_WATCHING_WATCH_H
 
 #define KARST_WATCH_STACK (1 << 18)
 #define KARST_WATCH_ENTRY 32

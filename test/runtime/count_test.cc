@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/hooks/hooks.h"
+#include "runtime/modules/hooks.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/seams.h"
