@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "arch/arch.h"
+#include "format/patch_site.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -56,8 +57,7 @@ bool is_sound(const PlainCode& p, const ModuleImage& image) {
   }
   for (std::uint32_t i = 0; i < t.jumps; ++i) {
     const PatchJump& j = p.jumps[i];
-    if (j.size == 0 || j.size > sizeof j.before || j.function >= std::uint64_t{t.functions} + t.probes + t.detours ||
-        j.offset >= t.code_size || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)) ||
+    if (!is_possible(j) || j.function >= std::uint64_t{t.functions} + t.probes + t.detours || j.offset >= t.code_size ||
         image.code_from(image.bias + j.address) < j.size)
       return false;
   }
@@ -111,11 +111,6 @@ bool open_table(int descriptor, const ModuleImage& image, PlainCode& p) {
 void close_table(PlainCode& p) {
   sys::munmap(const_cast<PatchTable*>(p.table), p.size);
   p = PlainCode{};
-}
-
-void put_distance(unsigned char* at, std::uint64_t distance) {
-  const auto low = static_cast<std::uint32_t>(distance);
-  copy(at, &low, sizeof low);
 }
 
 bool is_same_table(const PlainCode& a, const PlainCode& b) {

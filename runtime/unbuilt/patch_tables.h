@@ -34,9 +34,6 @@ void close_table(PlainCode& p);
 
 bool is_same_table(const PlainCode& a, const PlainCode& b);
 
-/// The low 32 bits of a distance, as jumps and fixups have it.
-void put_distance(unsigned char* at, std::uint64_t distance);
-
 /// Each semaphore of the table lies in memory of the module that it may write to.
 bool are_semaphores_sound(const dl_phdr_info& info, const PlainCode& p);
 

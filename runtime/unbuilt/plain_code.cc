@@ -217,7 +217,7 @@ bool map_stubs(const ModuleImage& image, PlainCode& p) {
     const std::uint64_t from = static_cast<std::uint64_t>(at) + f.offset + 4;
     const auto distance = static_cast<std::int64_t>(image.bias + f.target - from);
     reaches = reaches && distance == static_cast<std::int32_t>(distance);
-    put_distance(code + f.offset, static_cast<std::uint64_t>(distance));
+    copy(code + f.offset, &distance, sizeof(std::int32_t));
   }
   if (!reaches || sys::mprotect(static_cast<std::uintptr_t>(at), size, PROT_READ | PROT_EXEC) != 0) {
     sys::munmap(code, size);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "arch/page.h"
+#include "format/patch_site.h"
 #include "runtime/system/mappings.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -20,17 +21,11 @@ constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
 constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
 #endif
 
-bool same_bytes(const unsigned char* a, const unsigned char* b, std::uint32_t size) {
-  for (std::uint32_t i = 0; i < size; ++i)
-    if (a[i] != b[i]) return false;
-  return true;
+PatchSite site_of(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
+  return format::site_of(p.jumps[jump], image.bias, p.stubs);
 }
 
-/// The `j.size` bytes that are to stand at `at`.
-void make_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at, unsigned char* bytes) {
-  copy(bytes, j.after, j.size);
-  if (j.field != kPatchNoField) put_distance(bytes + j.field, p.stubs + j.offset - (at + j.field + 4U));
-}
+bool stands(const PatchSite& site) { return site.is_after(reinterpret_cast<const unsigned char*>(site.address)); }
 
 /// Until this goes, the module's code may be written to.
 class Writable {
@@ -75,22 +70,14 @@ void for_each_patched(const PlainCode& p, Visit visit) {
 /// A function or probe is changed as a whole or not at all; no two of them overlap.
 bool write_if_as_seen(const ModuleImage& image, const PlainCode& p, std::uint32_t first, std::uint32_t end) {
   for (std::uint32_t i = first; i < end; ++i) {
-    const auto* site = reinterpret_cast<const unsigned char*>(image.bias + p.jumps[i].address);
-    if (!same_bytes(site, p.jumps[i].before, p.jumps[i].size)) return false;
+    const PatchSite site = site_of(image, p, i);
+    if (!site.is_before(reinterpret_cast<const unsigned char*>(site.address))) return false;
   }
   for (std::uint32_t i = first; i < end; ++i) {
-    const std::uintptr_t at = image.bias + p.jumps[i].address;
-    make_jump(p.jumps[i], p, at, reinterpret_cast<unsigned char*>(at));
+    const PatchSite site = site_of(image, p, i);
+    copy(reinterpret_cast<unsigned char*>(site.address), site.after, site.size);
   }
   return true;
-}
-
-bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
-  const PatchJump& j = p.jumps[jump];
-  const std::uintptr_t at = image.bias + j.address;
-  unsigned char wanted[sizeof j.after];
-  make_jump(j, p, at, wanted);
-  return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
 }
 
 /// Part of a module's code.
@@ -168,24 +155,20 @@ class WritableCode {
 /// Puts what stood there before the jump by one store, so that a thread comes to all of the jump or to none of it. What
 /// goes beyond 8 aligned bytes, of which processors promise that, is left; so is what somebody else has written. False:
 /// it may not be written to.
-bool take_back(WritableCode& writable, const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
-  const PatchJump& j = p.jumps[jump];
-  const std::uintptr_t at = image.bias + j.address;
-  unsigned char jumps[sizeof j.after];
-  make_jump(j, p, at, jumps);
+bool take_back(WritableCode& writable, const PatchSite& site) {
   std::uint32_t first = 0;
-  std::uint32_t end = j.size;
-  while (first < end && jumps[first] == j.before[first]) ++first;
-  while (end > first && jumps[end - 1] == j.before[end - 1]) --end;
+  std::uint32_t end = site.size;
+  while (first < end && site.after[first] == site.before[first]) ++first;
+  while (end > first && site.after[end - 1] == site.before[end - 1]) --end;
   constexpr std::uintptr_t kQuadword = 8;
-  const std::uintptr_t word = (at + first) & ~(kQuadword - 1);
-  if (first == end || at + end - word > kQuadword) return true;
+  const std::uintptr_t word = (site.address + first) & ~(kQuadword - 1);
+  if (first == end || site.address + end - word > kQuadword) return true;
   if (!writable.open(word)) return false;
   auto& code = *reinterpret_cast<std::uint64_t*>(word);
   const std::uint64_t was = load(code);
-  if (!stands(image, p, jump)) return true;
+  if (!stands(site)) return true;
   std::uint64_t shall = was;
-  copy(reinterpret_cast<unsigned char*>(&shall) + (at + first - word), j.before + first, end - first);
+  copy(reinterpret_cast<unsigned char*>(&shall) + (site.address + first - word), site.before + first, end - first);
   exchange_if(code, was, shall);  // else a debugger has written to it meanwhile
   return true;
 }
@@ -250,20 +233,22 @@ void close_code() {
 bool remove_jumps(const ModuleImage& image, const PlainCode& p, void* context, std::uint32_t (*next)(void* context)) {
   WritableCode writable(image);
   bool done = true;
-  const auto remove = [&](std::uint32_t i) { return p.jumps[i].alone == 0 || take_back(writable, image, p, i); };
+  const auto remove = [&](std::uint32_t i) {
+    return p.jumps[i].alone == 0 || take_back(writable, site_of(image, p, i));
+  };
   for (std::uint32_t function = next(context); function < p.table->functions; function = next(context))
     done = each_jump_of(p, function, remove) && done;
   return done;
 }
 
 bool jumps_stand(const ModuleImage& image, const PlainCode& p, std::uint32_t function) {
-  return each_jump_of(p, function, [&](std::uint32_t i) { return stands(image, p, i); });
+  return each_jump_of(p, function, [&](std::uint32_t i) { return stands(site_of(image, p, i)); });
 }
 
 bool detours_stand(const ModuleImage& image, const PlainCode& p) {
   for (std::uint32_t i = p.table->jumps; i-- != 0;) {  // theirs are the last
     if (p.jumps[i].function < p.table->functions + p.table->probes) break;
-    if (!stands(image, p, i)) return false;
+    if (!stands(site_of(image, p, i))) return false;
   }
   return true;
 }
@@ -272,7 +257,7 @@ void check_jumps(const ModuleImage& image, const PlainCode& p, void* context,
                  void (*left_out)(void* context, std::uint32_t function)) {
   for (std::uint32_t i = 0; i < p.table->jumps; ++i) {
     const std::uint32_t number = p.jumps[i].function;
-    if (number < p.table->functions && !stands(image, p, i)) left_out(context, number);
+    if (number < p.table->functions && !stands(site_of(image, p, i))) left_out(context, number);
   }
 }
 
