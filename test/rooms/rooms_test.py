@@ -117,6 +117,21 @@ class Rooms(unittest.TestCase):
                    for other, path in includes(file) if other not in MAY_INCLUDE[room_of(file)]]
         self.assertEqual(against, [])
 
+    def test_folders_of_a_room_have_no_circle(self):
+        # arch/ has the processor's folder inside: each of its headers leads there.
+        for room in sorted({room.split("/")[0] for room in MAY_INCLUDE} - {"arch"}):
+            uses = {}
+            for file in (SOURCE / room).rglob("*"):
+                if file.suffix in (".cc", ".h"):
+                    named = [Path(path) for path in INCLUDE.findall(file.read_text(encoding="utf-8"))]
+                    uses.setdefault(file.parent.relative_to(SOURCE), set()).update(
+                        path.parent for path in named if path.parts[0] == room)
+            with self.subTest(room=room):
+                while ends := [folder for folder, others in uses.items() if not others & uses.keys() - {folder}]:
+                    for folder in ends:
+                        del uses[folder]
+                self.assertEqual(sorted(map(str, uses)), [])
+
     def test_an_include_against_the_order_does_not_compile(self):
         header = {room: headers_that_stand_alone(room)[0] for room in MAY_INCLUDE if headers_that_stand_alone(room)}
         tried = commands()
