@@ -6,8 +6,8 @@
 // understood is said in one line and ignored.
 //
 // A new option is a row of kOptionTable, with a field of RuntimeOptions if libkarst acts by it, and a line in
-// docs/guide/run.md. Command line, help, reference, man pages, completions and what is said of a wrong value come from the
-// row. Free of libc.
+// docs/guide/run.md. Command line, help, reference, man pages, completions and what is said of a wrong value come from
+// the row. Free of libc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct RuntimeOptions {
   bool stats = false;                              ///< one line about the sleds found and the time it took
   bool control = true;                             ///< can be switched on and off, by a process of the runtime's own
   bool follow = true;                              ///< trace the processes that this one makes, too
-  bool stacks = false;                             ///< fibers are found by the stack pointer (hooks/stacks.h)
+  bool stacks = false;                             ///< fibers are found by the stack pointer (fibers/stacks.h)
   bool empty = false;                              ///< trace also a process in which no function can be traced
   std::uint64_t kept_memory = std::uint64_t{16} << 20;  ///< bytes for calls that are watched for and kept
   int signal = 0;                                       ///< that makes the process write a snapshot; 0: none

@@ -1,6 +1,6 @@
 // What karst run gives to a process for a module: where and how to patch functions that have no sleds, and the probes
 // that the module has (patch/sdt.h). karst finds and checks the places (patch/), the runtime writes
-// (runtime/hooks/plain_code.h).
+// (runtime/unbuilt/plain_code.h).
 //
 //   PatchTable   PatchProbe[probes]   PatchSled[sleds]   PatchJump[jumps]   PatchFixup[fixups]   PatchDetour[detours]
 //   code   text

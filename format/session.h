@@ -104,7 +104,7 @@ enum PatchesAsked : std::uint32_t {
   kPatchesBesideSleds = 4,  ///< it has sleds, or functions that are instrumented
 };
 
-/// What a process knows of a program that it starts (runtime/hooks/exec.h).
+/// What a process knows of a program that it starts (runtime/process/exec.h).
 enum class StartsHow : std::uint32_t {
   kAsUsual = 0,
   // The runtime is kept out of it, and why:

@@ -20,15 +20,15 @@ namespace karst::interpose {
 
 /// A kind of zone, and a function whose frame is there while such a zone is open.
 struct Zone {
-  karst_name name;  // first: libkarst takes a zone for its name (runtime/hooks/unwind.cc)
+  karst_name name;  // first: libkarst takes a zone for its name (runtime/ways_out/unwind.cc)
   const char* values;
   uint32_t values_size;
   long (*inside)(long (*call)(void*), void* given);
 };
 
 /// A frame of inside() names its zone, as language specific data. So libkarst can end the zone where a thread is
-/// cancelled in its call, or calls pthread_exit() in a handler (runtime/hooks/unwind.cc). A cleanup of libc's would not
-/// do: after a handler jumped out of the call it would still be there, and run on what that stack has become.
+/// cancelled in its call, or calls pthread_exit() in a handler (runtime/ways_out/unwind.cc). A cleanup of libc's would
+/// not do: after a handler jumped out of the call it would still be there, and run on what that stack has become.
 #define KARST_ZONE_KIND(id, text, description)                                                           \
   extern karst::interpose::Zone g_##id##_zone;                                                           \
   __attribute__((noinline, section("karst_zones"))) long inside_##id(long (*call)(void*), void* given) { \

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 26> kWithOperand = {
     "-z",       "-MF",      "-MT",      "-MQ",     "-MJ",        "-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor",
     "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-target", "-arch",    "-mllvm"};
 
-/// What libkarst.a stands before (runtime/hooks/ways_out.h); karst-gcc.specs has the same.
+/// What libkarst.a stands before (runtime/ways_out/ways_out.h); karst-gcc.specs has the same.
 constexpr std::array<std::string_view, 11> kWrapped = {"setjmp",     "_setjmp",       "__sigsetjmp",   "getcontext",
                                                        "setcontext", "swapcontext",   "longjmp",       "_longjmp",
                                                        "siglongjmp", "__longjmp_chk", "pthread_create"};

@@ -1,6 +1,6 @@
 // Linked into modules that have an unwinder of their own inside (-static, -static-libgcc), with --wrap=_Unwind_SetIP: where
 // execution goes on after a throw is said to that unwinder here, and told to libkarst, if it is there, which asks the
-// same unwinder which calls are gone (runtime/hooks/unwind.cc). All references are weak: nothing is linked in for them.
+// same unwinder which calls are gone (runtime/ways_out/unwind.cc). All references are weak: nothing is linked in for them.
 
 	.weak	__real__Unwind_SetIP
 	.weak	_Unwind_SetIP
@@ -33,7 +33,7 @@ __wrap__Unwind_SetIP:			// rdi: context, rsi: address
 
 	.section .data.rel.ro, "aw", @progbits
 	.balign	8
-.Lunwinder:				// Unwinder in runtime/hooks/ways_out.h
+.Lunwinder:				// Unwinder in runtime/ways_out/ways_out.h
 	.quad	__real__Unwind_SetIP
 	.quad	_Unwind_GetCFA
 	.quad	_Unwind_GetRegionStart

@@ -248,7 +248,7 @@
 	HOOK_END \name
 	.endm
 
-// The hooks of functions whose values are wanted (runtime/hooks/values.h): what the call was given, or returns, becomes a
+// The hooks of functions whose values are wanted (runtime/values/values.h): what the call was given, or returns, becomes a
 // note, then the hook in force records the event as it does for others: with the same stack, so that watched calls know
 // themselves. The sled's registers are where PUSH_SOME and PUSH_REST put them (format/values.h: SavedRegisters). Vector
 // registers are as the program left them: libkarst uses none. Conditional tail calls have no values: no flags are live.

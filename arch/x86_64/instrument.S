@@ -3,7 +3,7 @@
 // does (hooks.S), so the same hooks serve them.
 #include "arch/x86_64/function_macros.h"
 #include "format/event.h"
-#include "runtime/hooks/instrument.h"
+#include "runtime/modules/instrument.h"
 
 	.hidden	karst_calls
 	.hidden	karst_calls_enter

@@ -5,8 +5,8 @@
 #include "arch/x86_64/function_macros.h"
 #include "format/event.h"
 #include "runtime/recording/state.h"
-#include "runtime/hooks/jumps.h"
-#include "runtime/hooks/ways_out.h"
+#include "runtime/ways_out/jumps.h"
+#include "runtime/ways_out/ways_out.h"
 
 	.hidden	karst_state
 	.hidden	karst_marks_slowly
@@ -30,7 +30,7 @@
 	FUNCTION_END	\name
 	.endm
 
-	.macro	SETS_PLACE name, number	// number: hooks/jumps.h
+	.macro	SETS_PLACE name, number	// number: ways_out/jumps.h
 	FUNCTION	\name
 	cmpl	$0, karst_marks_slowly(%rip)
 	jne	.Lslowly_\name

@@ -1,7 +1,7 @@
-// The hooks of `karst run --fibers=stack` (runtime/hooks/stacks.h): they see to it that the thread's stack is known, then
+// The hooks of `karst run --fibers=stack` (runtime/fibers/stacks.h): they see to it that the thread's stack is known, then
 // the hook in force records the event as it does without them. They leave the stack as they found it.
 #include "arch/x86_64/hook_macros.h"
-#include "runtime/hooks/stacks.h"
+#include "runtime/fibers/stacks.h"
 
 	.hidden	karst_stack
 	.type	karst_stack, @tls_object

@@ -27,7 +27,7 @@
 // The processor predicts every return but the callee's, which goes elsewhere than the last call on record came from. The
 // jump at the end keeps that record right for the returns that follow.
 #include "arch/x86_64/hook_macros.h"
-#include "runtime/hooks/tail_frames.h"
+#include "runtime/modules/tail_frames.h"
 
 // From where the hook returns to in the trampoline, behind its call, to the exit trampoline behind it.
 #define KARST_TAIL_EXIT_BEHIND 10

@@ -1,4 +1,4 @@
-// Where threads begin that pthread_create makes (hooks/threads.cc): the one frame below all calls of the thread. Its
+// Where threads begin that pthread_create makes (ways_out/threads.cc): the one frame below all calls of the thread. Its
 // personality routine is called when a forced unwind (pthread_exit, pthread_cancel) has passed all of them.
 //
 // Entry state: rdi the thread's Start. In the frame: 0(%rsp) the program's function, 8(%rsp) its argument.

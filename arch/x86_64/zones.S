@@ -1,5 +1,5 @@
 // karst_api_zone_enter(name) and karst_api_zone_leave(name): a zone begins, and ends. A zone is a call of the function
-// that its name stands for (runtime/hooks/note_names.h), so the hooks in force record it, as they do for
+// that its name stands for (runtime/modules/note_names.h), so the hooks in force record it, as they do for
 // __cyg_profile_func_enter (instrument.S).
 #include "arch/x86_64/function_macros.h"
 #include "format/event.h"

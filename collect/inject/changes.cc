@@ -93,18 +93,8 @@ bool is_code(const std::vector<Mapping>& mappings, const Edit& edit) {
 
 /// None: the jump makes no sense.
 std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, bool back) {
-  if (j.size == 0 || j.size > sizeof j.before || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)))
-    return std::nullopt;
-  Edit edit;
-  edit.address = module.bias + j.address;
-  edit.size = j.size;
-  edit.guard = j.guard;
-  std::memcpy(edit.before, j.before, j.size);
-  std::memcpy(edit.after, j.after, j.size);
-  if (j.field != kPatchNoField) {
-    const auto distance = static_cast<std::uint32_t>(module.stubs + j.offset - (edit.address + j.field + 4U));
-    std::memcpy(edit.after + j.field, &distance, sizeof distance);
-  }
+  if (!is_possible(j)) return std::nullopt;
+  Edit edit{site_of(j, module.bias, module.stubs)};
   if (back) std::swap(edit.before, edit.after);
   return edit;
 }

@@ -8,17 +8,12 @@
 
 #include "arch/page.h"
 #include "collect/inject/memory.h"
+#include "format/patch_site.h"
 
 namespace karst::collect {
 
-/// Bytes that are written over others.
-struct Edit {
-  std::uint64_t address = 0;
-  std::uint8_t size = 0;
-  std::uint8_t guard = 0;  ///< bytes up to `address` at which nobody may stand, either
-  unsigned char before[8] = {};
-  unsigned char after[8] = {};
-
+/// Bytes that are written over others. What takes back has its site's `before` and `after` exchanged.
+struct Edit : format::PatchSite {
   bool overlaps(const Edit& other) const {
     return address < other.address + other.size && other.address < address + size;
   }

@@ -220,8 +220,8 @@ class Pages {
     bool after = true;
     for (const Edit& edit : edits) {
       const unsigned char* bytes = at(edit.address);
-      const bool is_after = bytes != nullptr && std::memcmp(bytes, edit.after, edit.size) == 0;
-      const bool is_before = bytes != nullptr && std::memcmp(bytes, edit.before, edit.size) == 0;
+      const bool is_after = bytes != nullptr && edit.is_after(bytes);
+      const bool is_before = bytes != nullptr && edit.is_before(bytes);
       before = before && (is_before || (some && is_after));
       after = after && is_after;
     }
@@ -394,13 +394,13 @@ class Process {
   bool stands(const Change& change, bool any = false) const {
     const auto is_there = [&](const Edit& edit) {
       unsigned char now[sizeof edit.after];
-      return memory_.read(edit.address, now, edit.size) && std::memcmp(now, edit.after, edit.size) == 0;
+      return memory_.read(edit.address, now, edit.size) && edit.is_after(now);
     };
     return any ? std::any_of(change.edits.begin(), change.edits.end(), is_there)
                : std::all_of(change.edits.begin(), change.edits.end(), is_there);
   }
   bool is_open(const Change& detour) const {
-    constexpr std::uint8_t kShortJump = 0xeb;  // as runtime/hooks/detours.cc writes it
+    constexpr std::uint8_t kShortJump = 0xeb;  // as runtime/unbuilt/detours.cc writes it
     return memory_.get<std::uint8_t>(detour.stub) == kShortJump;
   }
 

@@ -1,6 +1,6 @@
 // The slots by which a program's modules call setjmp, longjmp, the unwinder and their like. Where libkarst comes to a
-// process that runs, they were bound before: so that it sees ways out of calls (runtime/hooks/ways_out.h), each is made
-// to lead to what libkarst has of that name. It goes on into libc's, also when nothing is traced any more.
+// process that runs, they were bound before: so that it sees ways out of calls (runtime/ways_out/ways_out.h), each is
+// made to lead to what libkarst has of that name. It goes on into libc's, also when nothing is traced any more.
 #pragma once
 #include <vector>
 

@@ -10,7 +10,7 @@
 #include "arch/cpu.h"
 #include "format/trace.h"
 #include "runtime/clock/clock.h"
-#include "runtime/hooks/hooks.h"
+#include "runtime/modules/hooks.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/state.h"
 #include "runtime/system/memory.h"

@@ -10,6 +10,25 @@ namespace karst::runtime {
 
 using namespace format;
 
+extern "C" {
+__attribute__((visibility("hidden"))) ClockLine karst_clock;
+__attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
+}
+std::uint32_t g_clock_asleep;
+
+std::uint64_t event_time() {
+  for (;;) {
+    const std::uint64_t ticks = stamp();
+    if (ticks != kClockSleeps) [[likely]]
+      return ticks;
+    const std::uint64_t here = arch::time_stamp();
+    if (!exchange_if(karst_clock.ticks, kClockSleeps, here)) continue;  // another thread was faster
+    store(g_clock_asleep, 0U);
+    sys::call(SYS_futex, sys::word(&g_clock_asleep), FUTEX_WAKE_PRIVATE, 1);
+    return here;
+  }
+}
+
 std::uint64_t clock_ns(int clock) {
   timespec t{};
   sys::call(SYS_clock_gettime, clock, sys::word(&t));

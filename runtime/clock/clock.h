@@ -12,7 +12,6 @@
 
 #include "arch/cpu.h"
 #include "format/arena.h"
-#include "format/options.h"
 
 namespace karst::runtime {
 
@@ -28,6 +27,8 @@ extern __attribute__((visibility("hidden"))) ClockLine karst_clock;
 /// Not 0: the clock thread's time stamps events.
 extern __attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
 }
+/// The futex that the clock thread sleeps on while this is 1.
+extern std::uint32_t g_clock_asleep;
 
 /// The time for an event, unless it is kClockSleeps: then it is no time, and of no block's epoch.
 inline std::uint64_t stamp() {
@@ -38,28 +39,6 @@ inline std::uint64_t stamp() {
 
 /// The present time by the clock of events; wakes the clock thread if it sleeps. Any thread, any context.
 std::uint64_t event_time();
-
-/// Returns when events get a later time than this, so that what the calling thread does from now on is told from what
-/// it did before. At most a tenth of a second: the clock thread may have to wait for a CPU.
-void wait_for_later_than(std::uint64_t ticks);
-
-/// At start, with an arena and before the first event: makes the clock thread. False, with a message, when it cannot be
-/// had: on one CPU, or because the system allows no thread. Then the TSC stamps events.
-///
-/// Each time that the word is stored, every CPU that records has to fetch the line anew: from 20 ns among near cores to
-/// 250 ns among far ones, in which its hooks wait. A clock that `adapts` measures how long its own stores take, and
-/// stores no more often than costs a thirtieth of the time; but at least every kLongestAdaptedNs.
-bool start_clock_thread(format::ClockChoice choice);
-/// In a forked child with an arena of its own, before its first event: a clock thread of its own, else the TSC.
-void renew_clock_thread();
-/// For what a process with more than one thread is refused: no clock thread from now on. Waits until it has gone.
-void end_clock_thread();
-
-/// Ticks of the TSC in so much time. Makes system calls.
-std::uint64_t ticks_of(std::uint64_t ns);
-/// The same to one in a thousand, at start: it waits half a millisecond or so, where ticks_of() may take the
-/// kernel 100 ms (tsc_rate()).
-std::uint64_t ticks_about(std::uint64_t ns);
 
 /// Time of a clock (CLOCK_MONOTONIC_RAW and its like) in nanoseconds.
 std::uint64_t clock_ns(int clock);
@@ -72,7 +51,7 @@ void note_later_time(format::ArenaHeader& header);
 
 /// How many ticks of the TSC a microsecond has, to one part in `parts`, measured since the process's start (`header`);
 /// 0 while that cannot be said yet, for a hundredth in the first fifth of a millisecond or so. Never waits, unlike
-/// tsc_rate() (rate.h): the first perf event of a system takes the kernel up to 100 ms.
+/// tsc_rate() (timing/rate.h): the first perf event of a system takes the kernel up to 100 ms.
 std::uint64_t ticks_per_us(const format::ArenaHeader& header, std::uint64_t parts = 100);
 
 }  // namespace karst::runtime

@@ -3,8 +3,9 @@
 #include <sys/mman.h>
 
 #include "arch/cpu.h"
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::size_t kDirectorySize = align_up(sizeof(CountPage*) * kCountGroups, KARST_BLOCK_SIZE);
 
-bool g_counting;
 std::uint32_t g_free_pages;  // that threads have left
 
 CountPage** directory_of(ThreadState& state) {
@@ -76,7 +76,6 @@ void count_in(ThreadState* state, std::uint32_t id) {
 }  // namespace
 
 void begin_counting() { g_counting = true; }
-bool is_counting() { return g_counting; }
 
 void leave_counts(ThreadState& state) {
   CountPage** directory = state.counts;

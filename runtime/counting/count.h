@@ -13,9 +13,8 @@
 
 namespace karst::runtime {
 
-/// At start, before hooks are in use: this process counts.
+/// At start, before hooks are in use: this process counts (recording/mode.h).
 void begin_counting();
-bool is_counting();
 
 /// The thread is leaving: its pages are the next one's. Signals are blocked.
 void leave_counts(ThreadState& state);

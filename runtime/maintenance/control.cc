@@ -7,8 +7,9 @@
 
 #include "arch/cpu.h"
 #include "runtime/clock/clock.h"
-#include "runtime/maintenance/switches.h"
+#include "runtime/maintenance/seams.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/own_process.h"
@@ -185,6 +186,8 @@ void wake_maintenance() {
 void nudge_maintenance() {
   if (has_maintenance()) sys::call(SYS_futex, sys::word(&g_arena.control().request), FUTEX_WAKE, 1);
 }
+
+void ask_for_memory_ahead() { nudge_maintenance(); }
 
 bool do_in_thread(const ThreadWork& work) {
   static ThreadWork s_work;

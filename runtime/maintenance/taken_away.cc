@@ -18,6 +18,7 @@
 #include "runtime/clock/clock.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/system/memory.h"
+#include "runtime/timing/clock_thread.h"
 
 namespace karst::runtime {
 namespace {

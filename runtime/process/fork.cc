@@ -3,24 +3,22 @@
 #include "runtime/process/fork.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/assertion.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/clock_thread.h"
 #include "runtime/watching/watch.h"
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 
 namespace karst::runtime {
 
@@ -28,18 +26,10 @@ using namespace format;
 
 namespace {
 
-enum Life : std::uint32_t {
-  kUnknown = 0,   // as the kernel wipes it: a child that has not had an event
-  kOwn = 1,       // the arena is this process's own
-  kAdopting = 2,  // a thread is making it
-  kUntraced = 3,
-};
-
-// In a page of its own, wiped in forked children.
-struct Wiped {
-  std::uint32_t life;
-};
-Wiped* g_process;
+constexpr auto kUnknown = static_cast<std::uint32_t>(ArenaLife::kUnknown);
+constexpr auto kOwn = static_cast<std::uint32_t>(ArenaLife::kOwn);
+constexpr auto kAdopting = static_cast<std::uint32_t>(ArenaLife::kAdopting);
+constexpr auto kUntraced = static_cast<std::uint32_t>(ArenaLife::kUntraced);
 
 bool g_leave_children;  // forked children are not traced
 bool g_gave_up;         // this process or one before it was not
@@ -81,7 +71,7 @@ void give_up() {
   g_gave_up = true;
   stop_recording();
   g_arena.let_go();
-  store(g_process->life, static_cast<std::uint32_t>(kUntraced));
+  store(*arena_life(), kUntraced);
 }
 
 void in_parent() { release_patching(); }
@@ -114,6 +104,8 @@ bool adopt() {
     return false;
   }
   renew_watches();
+  renew_counts();
+  renew_clock_thread();
   const Heard heard = report_fork(h.module_count, g_arena.descriptor(), origin);
   if (heard == Heard::kRefused)
     Message().text("process ").number(own_pid()).text(", a forked child, runs untraced: ").text(kWhyRefused);
@@ -126,12 +118,7 @@ bool adopt() {
 }  // namespace
 
 bool follow_forks(const Options& options) {
-  const long page = sys::mmap(0, KARST_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  if (sys::failed(page)) return false;
-  auto* process = reinterpret_cast<Wiped*>(page);
-  process->life = kOwn;
-  if (sys::madvise(process, KARST_BLOCK_SIZE, MADV_WIPEONFORK) != 0) return false;
-  g_process = process;
+  if (!own_arena_from_now_on()) return false;
   // Under prefault=1 hooks make no system call, which an arena takes many of.
   g_leave_children = options.prefault || !options.follow;
   // Registered before all others of the program: called last before a fork, and first in the child.
@@ -139,29 +126,27 @@ bool follow_forks(const Options& options) {
   return true;
 }
 
-bool in_forked_child() { return g_process == nullptr || load(g_process->life) != kOwn; }
-
 bool own_arena() {
-  if (g_process == nullptr) return false;
-  std::uint32_t life = load(g_process->life);
+  if (arena_life() == nullptr) return false;
+  std::uint32_t& word = *arena_life();
+  std::uint32_t life = load(word);
   if (life == kOwn || life == kUntraced) return life == kOwn;
   const sys::SignalsBlocked guard;
   for (;;) {
-    life = load(g_process->life);
+    life = load(word);
     if (life == kOwn || life == kUntraced) return life == kOwn;
     if (life == kAdopting) {
-      sys::call(SYS_futex, sys::word(&g_process->life), FUTEX_WAIT_PRIVATE, kAdopting, 0);
+      sys::call(SYS_futex, sys::word(&word), FUTEX_WAIT_PRIVATE, kAdopting, 0);
       continue;
     }
-    if (!exchange_if(g_process->life, static_cast<std::uint32_t>(kUnknown), static_cast<std::uint32_t>(kAdopting)))
-      continue;
+    if (!exchange_if(word, kUnknown, kAdopting)) continue;
     const bool done = adopt();
-    KARST_ASSERT(load(g_process->life) == kAdopting);
+    KARST_ASSERT(load(word) == kAdopting);
     if (done)
-      store(g_process->life, static_cast<std::uint32_t>(kOwn));
+      store(word, kOwn);
     else
       give_up();
-    sys::call(SYS_futex, sys::word(&g_process->life), FUTEX_WAKE_PRIVATE, 0x7fffffff);
+    sys::call(SYS_futex, sys::word(&word), FUTEX_WAKE_PRIVATE, 0x7fffffff);
     return done;
   }
 }

@@ -1,7 +1,7 @@
 // How blocks go round: made real, claimed ahead, given to threads in the order of recycling, and given back.
-#include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/interruptions.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread_parts.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
@@ -129,7 +129,7 @@ void Arena::reserve_ahead() {
 __attribute__((noinline)) void Arena::ask_for_blocks_ahead(std::uint32_t index) {
   const std::uint32_t done = load(blocks_reserved_);
   if (done <= kFirstStep || done >= load(capacity_) || load(reserving_) != 0) return;
-  if (index + lead(index) / 2 >= done && !g_no_system_calls) nudge_maintenance();
+  if (index + lead(index) / 2 >= done && !g_no_system_calls) ask_for_memory_ahead();
 }
 
 namespace {

@@ -1,10 +1,10 @@
 // The slot of a hook that a signal handler has interrupted between its look at the cursor and its taking of a slot
 // (arch/x86_64/hooks.S). Called by the hooks alone; async-signal-safe.
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/state.h"
 #include "runtime/system/assertion.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 
 namespace karst::runtime {

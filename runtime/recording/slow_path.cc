@@ -5,18 +5,18 @@
 #include "arch/cpu.h"
 #include "format/note.h"
 #include "runtime/clock/clock.h"
-#include "runtime/counting/count.h"
-#include "runtime/maintenance/switches.h"
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/block_begins.h"
 #include "runtime/recording/interruptions.h"
 #include "runtime/recording/marks.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/recording/thread_parts.h"
 #include "runtime/system/assertion.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch_keep.h"
 
 namespace karst::runtime {
 
@@ -62,6 +62,8 @@ void put_taken(ThreadState& state, Overhead why, std::uint64_t ticks) {
 // Side by side, so that they fill 8 bytes: memory of all threads' own is dear.
 __attribute__((tls_model("initial-exec"))) __thread Inside t_inside;
 __thread std::uint32_t karst_stack;
+
+BlockBegin* g_block_begins;
 
 void next_block(ThreadState& state) {
   if (load(state.ignored) != 0) return aim_at_sink(state);

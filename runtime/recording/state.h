@@ -2,8 +2,8 @@
 //
 // States are private memory with MADV_WIPEONFORK: in a forked child they read as zero, whichever way the fork
 // was made, so a child's hook falls into the slow path and never writes into its parent's arena.
-#ifndef KARST_RUNTIME_CORE_STATE_H
-#define KARST_RUNTIME_CORE_STATE_H
+#ifndef KARST_RUNTIME_RECORDING_STATE_H
+#define KARST_RUNTIME_RECORDING_STATE_H
 
 #include "format/arena.h"
 #include "format/event.h"

@@ -10,15 +10,14 @@
 
 #include "arch/cpu.h"
 #include "runtime/clock/clock.h"
-#include "runtime/counting/count.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
+#include "runtime/recording/mode.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread_parts.h"
-#include "runtime/snapshots/crash.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -32,6 +31,8 @@ ThreadState g_nobody;
 alignas(KARST_BLOCK_SIZE) char g_sink[2 * KARST_BLOCK_SIZE];
 ThreadState* g_states;
 bool g_no_system_calls;
+bool g_switched_on = true;
+bool g_counting;
 
 bool in_sink(std::uintptr_t cursor) {
   const auto sink = reinterpret_cast<std::uintptr_t>(g_sink);
@@ -80,12 +81,8 @@ void leave(ThreadState& state) {
     store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
   }
   state.cursor = 0;
-  take_crash_stack();
+  thread_leaves(state);
   g_arena.give_back_spare(state.spare);
-  if (is_counting())
-    leave_counts(state);
-  else
-    leave_watch(state);
   __atomic_sub_fetch(&g_floors, t.floor_blocks, __ATOMIC_RELAXED);
   store(t.floor_blocks, 0U);
   t.exited_ticks = event_time();
@@ -168,7 +165,7 @@ void join() {
     return;
   }
   karst_state = state;
-  give_crash_stack();
+  thread_has_joined();
   if (g_exit_key_usable) {
     // libc may use vector registers, which hold the program's arguments or results here.
     arch::with_vectors_kept([](void* of_thread) { pthread_setspecific(g_exit_key, of_thread); }, state);

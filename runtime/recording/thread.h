@@ -46,23 +46,12 @@ std::uint64_t recording_progress();
 /// What the calling thread is inside of.
 struct Inside {
   std::uint16_t slow_paths;  ///< one, and those of the signals' handlers that interrupted them
-  bool handler;              ///< of a call (hooks/handlers.h)
+  bool handler;              ///< of a call (values/handlers.h)
 };
 extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Inside t_inside;
 
-/// Which stack the calling thread ran on last, as hooks/stacks.h has it.
+/// Which stack the calling thread ran on last, as fibers/stacks.h has it.
 extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread std::uint32_t karst_stack;
-
-// What hooks/ does for it (hooks/choose_hooks.cc).
-
-/// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
-/// threads there are, and whether anything is recorded still. Any thread.
-void choose_hooks();
-/// The part of it that changes when tracing as a whole is switched on or off. Any thread.
-void choose_marks();
-/// Before a note or mark, whose frames begin about here: sees to it that the thread's stack is known, where stacks are
-/// found (hooks/stacks.h). Any context.
-void find_stack_of_note(std::uintptr_t stack);
 
 /// Events of this process go nowhere from now on, for good.
 void stop_recording();

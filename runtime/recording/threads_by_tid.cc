@@ -1,8 +1,8 @@
 // Threads that cannot be found by a thread-local pointer (process/clone.cc): their hooks ask the kernel for the
 // thread's number at each event, and record with signals blocked.
 #include "runtime/clock/clock.h"
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/recording/thread_parts.h"
 #include "runtime/system/assertion.h"

@@ -1,11 +1,11 @@
 // on-crash=1: a signal that would end the process makes it write a trace first.
 //
 // Our handler stands only where the program has none: what the program installs takes its place, and when the program
-// goes back to the default, ours is back (hooks/signals.cc). So a program that handles its faults is not disturbed, and
-// one that reports crashes and then dies by the default action leaves a trace after its report. Behind ours the same
-// signal, with the same information, comes again and does what it would have done: core, status and reason are as
-// without us. The handler has a stack of its own in threads that have none for signals: a stack that overflowed has no
-// room.
+// goes back to the default, ours is back (snapshots/signal_actions.cc). So a program that handles its faults is not
+// disturbed, and one that reports crashes and then dies by the default action leaves a trace after its report. Behind
+// ours the same signal, with the same information, comes again and does what it would have done: core, status and
+// reason are as without us. The handler has a stack of its own in threads that have none for signals: a stack that
+// overflowed has no room.
 #pragma once
 #include <signal.h>
 

@@ -4,11 +4,11 @@
 
 #include "format/note.h"
 #include "runtime/clock/clock.h"
-#include "runtime/clock/rate.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/rate.h"
 #include "runtime/watching/watch.h"
 #include "runtime/watching/watch_parts.h"
 

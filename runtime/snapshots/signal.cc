@@ -4,8 +4,8 @@
 
 #include "arch/cpu.h"
 #include "runtime/maintenance/control.h"
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/snapshots/snapshot.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"

@@ -1,7 +1,8 @@
 // signal=USR2: a signal makes the process write a snapshot of itself, to numbered files.
 //
 // Our handler does nothing but make a thread for the snapshot and call the program's own handler, if it has one: what
-// the program asks of libc for this signal (hooks/signals.cc) is kept here and told to it, and ours stays installed.
+// the program asks of libc for this signal (snapshots/signal_actions.cc) is kept here and told to it, and ours stays
+// installed.
 #pragma once
 #include <signal.h>
 

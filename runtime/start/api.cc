@@ -4,14 +4,14 @@
 #include <time.h>
 
 #include "runtime/clock/clock.h"
-#include "runtime/clock/rate.h"
 #include "runtime/maintenance/control.h"
-#include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/snapshots/snapshot.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/rate.h"
 
 namespace karst::runtime {
 namespace {

@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 #include "format/note.h"
-#include "runtime/hooks/note_names.h"
-#include "runtime/process/fork.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 
 using namespace karst::runtime;

@@ -1,9 +1,9 @@
 // What include/karst/karst.h declares for handlers of calls.
 #include "arch/x86_64/vectors.h"
-#include "runtime/hooks/handlers.h"
-#include "runtime/hooks/values.h"
-#include "runtime/process/fork.h"
+#include "runtime/recording/seams.h"
 #include "runtime/system/memory.h"
+#include "runtime/values/handlers.h"
+#include "runtime/values/values.h"
 
 namespace karst::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include "format/log.h"
 #include "format/note.h"
 #include "format/printf.h"
-#include "runtime/hooks/note_names.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/note_words.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"

@@ -5,10 +5,9 @@
 #include <stddef.h>
 
 #include "format/note.h"
-#include "runtime/hooks/note_names.h"
-#include "runtime/maintenance/switches.h"
-#include "runtime/process/fork.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/mode.h"
 #include "runtime/recording/thread.h"
 
 namespace karst::runtime {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "runtime/hooks/note_names.h"
+#include "runtime/modules/note_names.h"
 
 extern "C" {
 void karst_api_zone_enter(karst::runtime::NoteName* name);

@@ -9,7 +9,7 @@
 
 #include "format/note.h"
 #include "format/picture.h"
-#include "runtime/hooks/note_names.h"
+#include "runtime/modules/note_names.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 

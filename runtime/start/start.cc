@@ -18,29 +18,33 @@
 #include "runtime/budget/budget.h"
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
-#include "runtime/hooks/detours.h"
-#include "runtime/hooks/exec.h"
-#include "runtime/hooks/handlers.h"
-#include "runtime/hooks/instrument.h"
-#include "runtime/hooks/loader_events.h"
-#include "runtime/hooks/plain_code.h"
-#include "runtime/hooks/sleds.h"
-#include "runtime/hooks/stacks.h"
-#include "runtime/hooks/values.h"
+#include "runtime/entering/sleds.h"
+#include "runtime/fibers/stacks.h"
 #include "runtime/maintenance/control.h"
+#include "runtime/modules/instrument.h"
+#include "runtime/process/exec.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "runtime/snapshots/crash.h"
 #include "runtime/snapshots/signal.h"
 #include "runtime/system/child_environment.h"
 #include "runtime/system/environment.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/options.h"
 #include "runtime/system/own_program.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/timing/clock_thread.h"
+#include "runtime/timing/rate.h"
+#include "runtime/unbuilt/detours.h"
+#include "runtime/unbuilt/loader_events.h"
+#include "runtime/unbuilt/plain_code.h"
+#include "runtime/values/handlers.h"
+#include "runtime/values/values.h"
 #include "runtime/watching/watch.h"
 
 extern "C" {
@@ -193,6 +197,7 @@ const char* make_arena() {
   h.pid = static_cast<std::uint32_t>(sys::getpid());
   h.parent_pid = static_cast<std::uint32_t>(sys::getppid());
   h.began = g_options.off ? std::uint32_t{kBeganOff} : 0U;
+  tell_dropped_messages(g_arena.control().dropped_messages);
   note_start_time(h);
   note_program(h, g_options);
   if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())

@@ -5,16 +5,16 @@
 
 #include "format/file.h"
 #include "format/socket_address.h"
-#include "runtime/hooks/detours.h"
-#include "runtime/hooks/note_names.h"
-#include "runtime/hooks/values.h"
-#include "runtime/hooks/ways_out.h"
-#include "runtime/maintenance/switches.h"
-#include "runtime/process/fork.h"
+#include "runtime/modules/note_names.h"
+#include "runtime/process/read_memory.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/mode.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/own_program.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/unbuilt/detours.h"
+#include "runtime/ways_out/ways_out.h"
 
 extern "C" void karst_api_log(karst::runtime::NoteFormat*, const char*, std::uint32_t, const std::uint64_t*);
 
@@ -166,7 +166,7 @@ KARST_API(std::uint32_t, read)(const void* from, unsigned char* to, std::uint32_
   return is_text ? read_text(address, to, size, stack) : read_memory(address, to, size, stack);
 }
 
-/// Functions that the program has in itself (runtime/hooks/detours.h).
+/// Functions that the program has in itself (runtime/unbuilt/detours.h).
 KARST_API(const void*, find_detour)(const char* name) { return find_detour(name); }
 KARST_API(bool, open_detour)(const char* name, const void* to) { return open_detour(name, to); }
 

@@ -6,8 +6,8 @@
 #include "format/memory.h"
 #include "format/note.h"
 #include "format/values.h"
-#include "runtime/hooks/note_names.h"
-#include "runtime/maintenance/switches.h"
+#include "runtime/modules/note_names.h"
+#include "runtime/recording/mode.h"
 #include "runtime/recording/note_words.h"
 #include "runtime/recording/thread.h"
 

@@ -1,5 +1,5 @@
 // A line is written only if it disturbs nobody. Descriptor 2 may be a program's own file by now, a pipe that nobody
-// reads, or one whose reader has gone: then the line is dropped, and counted in the control page.
+// reads, or one whose reader has gone: then the line is dropped, and counted.
 #include "runtime/system/message.h"
 
 #include <errno.h>
@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "runtime/process/fork.h"
-#include "runtime/recording/arena.h"
+#include "runtime/system/forked.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/own_process.h"
 #include "runtime/system/syscalls.h"
@@ -29,6 +28,7 @@ bool g_kept;  // else whatever descriptor 2 is will do
 bool g_there;
 struct stat g_stderr;
 std::uint64_t g_dropped;
+std::uint64_t* g_told_dropped;
 
 bool look_at(int number, struct stat& status) { return sys::call(SYS_fstat, number, sys::word(&status)) == 0; }
 
@@ -106,13 +106,15 @@ void keep_stderr() {
   g_kept = true;
 }
 
+void tell_dropped_messages(std::uint64_t& count) { g_told_dropped = &count; }
+
 Message::Message() { text("karst: "); }
 
 Message::~Message() {
   line_[size_++] = '\n';
   if (write_line(line_, size_)) return;
   const std::uint64_t dropped = __atomic_add_fetch(&g_dropped, 1, __ATOMIC_RELAXED);
-  if (g_arena.exists() && !in_forked_child()) store(g_arena.control().dropped_messages, dropped);
+  if (g_told_dropped != nullptr && !in_forked_child()) store(*g_told_dropped, dropped);
 }
 
 Message& Message::text(const char* s) {

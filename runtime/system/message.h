@@ -9,9 +9,11 @@ namespace karst::runtime {
 
 /// At start: what descriptor 2 is now is stderr, if there is one. Never called: whatever it is then.
 void keep_stderr();
+/// At start: how many lines could not be written is told here, in an arena, by the process whose own that is.
+void tell_dropped_messages(std::uint64_t& count);
 
 /// Builds a line in a small buffer (cut at 400 bytes) and writes it to stderr with one write that neither waits nor
-/// raises a signal; else the line is counted (ArenaControl::dropped_messages). Any thread, any context.
+/// raises a signal; else the line is counted. Any thread, any context.
 class Message {
  public:
   Message();

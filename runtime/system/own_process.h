@@ -1,5 +1,5 @@
 // A process of the runtime's own that shares the program's memory, and nothing else of it: it does what is to be done
-// beside the program's threads for as long as the program lives (maintenance/control.h, clock/clock_thread.cc).
+// beside the program's threads for as long as the program lives (maintenance/control.h, timing/clock_thread.cc).
 //
 // Why no thread: programs count their threads, and refuse to fork, to enter a sandbox or to work at all if they are not
 // alone (Chromium's zygote, sandboxes, runtimes' checks of fork). The kernel, too, denies some calls to a process of

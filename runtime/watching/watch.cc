@@ -13,6 +13,7 @@
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/watching/seams.h"
 #include "runtime/watching/watch_keep.h"
 #include "runtime/watching/watch_parts.h"
 

@@ -7,8 +7,8 @@
 // that left and the one that execution goes on with.
 //
 // An entry is taken before it is filled, and its `enter` is 0 until it is, so signal handlers may come in between.
-#ifndef KARST_RUNTIME_CORE_WATCH_H
-#define KARST_RUNTIME_CORE_WATCH_H
+#ifndef KARST_RUNTIME_WATCHING_WATCH_H
+#define KARST_RUNTIME_WATCHING_WATCH_H
 
 #define KARST_WATCH_STACK (1 << 18)
 #define KARST_WATCH_ENTRY 32
@@ -89,14 +89,6 @@ void free_candidate(std::uint32_t candidate);
 std::uint32_t next_candidate(std::uint32_t from);
 /// True once since the last time: there are new candidates.
 bool take_pending();
-
-// What hooks/ does for it.
-
-/// Makes trampolines lead to the hooks of watched functions, and those of others to the usual ones. Under the lock of
-/// patching.
-void watch_sleds();
-/// The function has no sleds (-finstrument-functions). Any context.
-bool is_called_by_address(std::uint32_t id);
 
 }  // namespace karst::runtime
 #endif

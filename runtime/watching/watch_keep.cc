@@ -7,6 +7,7 @@
 #include "arch/cpu.h"
 #include "format/watch.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/block_begins.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/own_process.h"
@@ -17,8 +18,6 @@
 namespace karst::runtime {
 
 using namespace format;
-
-BlockBegin* g_block_begins;
 
 namespace {
 

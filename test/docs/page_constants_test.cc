@@ -12,7 +12,7 @@
 
 #include "answers/all.h"
 #include "reader/model.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::test {
 namespace {
@@ -21,7 +21,7 @@ const std::string kFile = std::string(KARST_SOURCE_DIR) + "/viewer/src/backend/p
 
 std::string constants() {
   std::string text =
-      "// Numbers that the page shares with view/tiles/protocol.h and reader/model.h. Made of them by docs_test, which "
+      "// Numbers that the page shares with view/protocol.h and reader/model.h. Made of them by docs_test, which "
       "fails\n"
       "// when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file "
       "anew.\n";

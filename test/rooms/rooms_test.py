@@ -15,23 +15,32 @@ BUILD, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 LINES = [line.split(":") for line in (BUILD / "rooms" / "arrows").read_text().splitlines()]
 USES = {room: uses.split() for room, uses, _ in LINES}
 MAY_INCLUDE = {room: set(all_of_it.split()) for room, _, all_of_it in LINES}
-INCLUDE = re.compile(r'^\s*#\s*include "([a-z0-9_]+)/([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include "([a-z0-9_]+/[^"]+)"', re.MULTILINE)
+RUNTIME_OBJECTS = BUILD / "runtime" / "CMakeFiles" / "karst_runtime.dir"
+
+
+def room_of_path(path):
+    """The room, or the floor of one, that a path from the source tree's root lies in; empty: none."""
+    return next((str(parent) for parent in Path(path).parents if str(parent) in MAY_INCLUDE), "")
 
 
 def sources(room):
-    return [file for file in sorted((SOURCE / room).rglob("*")) if file.suffix in (".cc", ".h", ".c", ".S")]
+    """Not those of its floors, which are rooms themselves."""
+    return [file for file in sorted((SOURCE / room).rglob("*"))
+            if file.suffix in (".cc", ".h", ".c", ".S") and room_of_path(file.relative_to(SOURCE)) == room]
 
 
 def room_of(file):
     """arch/ has headers alone for others: its sources, and what its assembly includes, are part of the runtime."""
-    room = file.relative_to(SOURCE).parts[0] if file.is_relative_to(SOURCE) else ""
+    room = room_of_path(file.relative_to(SOURCE)) if file.is_relative_to(SOURCE) else ""
     of_runtime = file.suffix != ".h" or file.name == "hook_macros.h"
     return "runtime" if room == "arch" and of_runtime else room
 
 
 def includes(file):
     """(room, path) of each include line that names a room."""
-    return [found for found in INCLUDE.findall(file.read_text(encoding="utf-8")) if found[0] in MAY_INCLUDE]
+    found = [(room_of_path(path), path) for path in INCLUDE.findall(file.read_text(encoding="utf-8"))]
+    return [(room, path) for room, path in found if room]
 
 
 def headers_that_stand_alone(room):
@@ -62,18 +71,72 @@ def commands():
     return found
 
 
+def symbols_of_floors():
+    """{object: (floor, defined, undefined)} of the runtime, but for its assembly, which is nobody's floor."""
+    found = {}
+    for file in sorted(RUNTIME_OBJECTS.rglob("*.cc.o")):
+        source = Path("runtime") / file.relative_to(RUNTIME_OBJECTS).with_suffix("")
+        if (SOURCE / source).exists():  # else it is of an earlier build
+            found[str(file)] = (room_of_path(source), set(), set())
+    lines = subprocess.run(["nm", "-A", "-C", *found], capture_output=True, text=True, check=True).stdout.splitlines()
+    for line in lines:
+        file, kind, name = re.match(r"(.*?\.o):[0-9a-f ]{16} (\w) (.*)", line).groups()
+        if kind == "U":
+            found[file][2].add(name)
+        elif kind.isupper():  # others see it
+            found[file][1].add(name)
+    return found.values()
+
+
+def seams_of(floor):
+    """Names of functions that it may call though they are defined above it."""
+    texts = [(SOURCE / room / "seams.h").read_text(encoding="utf-8") for room in MAY_INCLUDE[floor]
+             if (SOURCE / room / "seams.h").exists()]
+    return {name for text in texts for name in re.findall(r"^\w[\w:&* ]* [&*]?(\w+)\(", text, re.MULTILINE)}
+
+
 class Rooms(unittest.TestCase):
+    def test_every_call_goes_with_the_arrows_or_through_a_seam(self):
+        objects = symbols_of_floors()
+        self.assertGreater(len(objects), 80)
+        home = {name: floor for floor, defined, _ in objects for name in defined}
+        upwards = {(floor, name) for floor, _, undefined in objects for name in undefined
+                   if home.get(name, floor) not in MAY_INCLUDE[floor]}
+        short = {(floor, re.sub(r"\(.*", "", name).split("::")[-1]) for floor, name in upwards}
+        self.assertEqual([f"{floor} calls {name}" for floor, name in sorted(short) if name not in seams_of(floor)], [])
+        # What stands in a seam is called, and defined above.
+        for floor in MAY_INCLUDE:
+            if (SOURCE / floor / "seams.h").exists():
+                used = {name for user, name in short if floor in MAY_INCLUDE[user]}
+                own = seams_of(floor) - set().union(*(seams_of(room) for room in MAY_INCLUDE[floor] - {floor}))
+                self.assertEqual(sorted(own - used), [], f"{floor}/seams.h")
+
     def test_every_include_goes_with_the_arrows(self):
-        against = [f"{file.relative_to(SOURCE)} includes {other}/{path}" for room in MAY_INCLUDE
+        against = [f"{file.relative_to(SOURCE)} includes {path}" for room in MAY_INCLUDE
                    for file in sources(room)
                    for other, path in includes(file) if other not in MAY_INCLUDE[room_of(file)]]
         self.assertEqual(against, [])
 
+    def test_folders_of_a_room_have_no_circle(self):
+        # arch/ has the processor's folder inside: each of its headers leads there.
+        for room in sorted({room.split("/")[0] for room in MAY_INCLUDE} - {"arch"}):
+            uses = {}
+            for file in (SOURCE / room).rglob("*"):
+                if file.suffix in (".cc", ".h"):
+                    named = [Path(path) for path in INCLUDE.findall(file.read_text(encoding="utf-8"))]
+                    uses.setdefault(file.parent.relative_to(SOURCE), set()).update(
+                        path.parent for path in named if path.parts[0] == room)
+            with self.subTest(room=room):
+                while ends := [folder for folder, others in uses.items() if not others & uses.keys() - {folder}]:
+                    for folder in ends:
+                        del uses[folder]
+                self.assertEqual(sorted(map(str, uses)), [])
+
     def test_an_include_against_the_order_does_not_compile(self):
         header = {room: headers_that_stand_alone(room)[0] for room in MAY_INCLUDE if headers_that_stand_alone(room)}
         tried = commands()
-        of_headers = {room for room in MAY_INCLUDE if not (SOURCE / room / "CMakeLists.txt").exists()}
-        self.assertEqual(set(MAY_INCLUDE) - set(tried), of_headers)
+        of_code = {room_of(file) for room in MAY_INCLUDE for file in sources(room) if file.suffix == ".cc"}
+        self.assertEqual(set(tried), of_code)
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "tried.cc"
             for room, command in tried.items():
@@ -95,8 +158,8 @@ class Rooms(unittest.TestCase):
 
     def test_the_table_of_rooms_shows_the_arrows(self):
         page = (SOURCE / "docs" / "architecture.md").read_text(encoding="utf-8")
-        rows = {room: re.findall(r"`([a-z]+)/`", uses)
-                for room, uses in re.findall(r"^\| `([a-z]+)/` \|[^|]*\|([^|]*)\|$", page, re.MULTILINE)
+        rows = {room: re.findall(r"`([a-z_/]+)/`", uses)
+                for room, uses in re.findall(r"^\| `([a-z_/]+)/` \|[^|]*\|([^|]*)\|$", page, re.MULTILINE)
                 if room in USES}
         self.assertEqual(rows, USES)
 

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "runtime/hooks/instrument.h"
+#include "runtime/modules/instrument.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
 #include "runtime/system/assertion.h"

@@ -12,9 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/hooks/hooks.h"
+#include "runtime/modules/hooks.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
 #include "test/runtime/crossing.h"
 

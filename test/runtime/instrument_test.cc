@@ -1,5 +1,5 @@
 // __cyg_profile_func_enter and _exit: the table from addresses to ids, and what the two functions leave alone.
-#include "runtime/hooks/instrument.h"
+#include "runtime/modules/instrument.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "format/trace.h"
-#include "runtime/hooks/hooks.h"
-#include "runtime/hooks/sleds.h"
+#include "runtime/entering/sleds.h"
+#include "runtime/modules/hooks.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"

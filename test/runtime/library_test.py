@@ -141,7 +141,7 @@ class Hooks(unittest.TestCase):
     def test_no_vector_or_x87_register_is_touched(self):
         code = disassemble()
         self.assertGreater(len(code), 1000)
-        # Arguments and returned values in such registers are read where they are noted (runtime/hooks/values.cc).
+        # Arguments and returned values in such registers are read where they are noted (runtime/values/values.cc).
         reads = re.compile(r"movq +%xmm[0-7],(-?0x[0-9a-f]+)?\(%rsp\)")
         searching = {a for a, _ in disassemble("karst_has_empty_slot")}
         found = [f"{a:x}: {i}" for a, i in code

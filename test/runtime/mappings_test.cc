@@ -1,4 +1,4 @@
-#include "runtime/hooks/mappings.h"
+#include "runtime/system/mappings.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

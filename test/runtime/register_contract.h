@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/hooks/hooks.h"
+#include "runtime/modules/hooks.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"

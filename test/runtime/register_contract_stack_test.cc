@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "runtime/hooks/sleds.h"
-#include "runtime/hooks/stacks.h"
+#include "runtime/entering/sleds.h"
+#include "runtime/fibers/stacks.h"
 #include "test/runtime/register_contract.h"
 
 namespace karst::test {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "arch/arch.h"
-#include "runtime/hooks/tail_frames.h"
+#include "runtime/modules/tail_frames.h"
 
 namespace karst::test {
 

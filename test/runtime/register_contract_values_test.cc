@@ -1,5 +1,5 @@
 // The hook that notes values preserves every register (register_contract_test.cc).
-#include "runtime/hooks/values.h"
+#include "runtime/values/values.h"
 #include "test/runtime/register_contract.h"
 
 namespace karst::test {

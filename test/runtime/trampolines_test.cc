@@ -13,7 +13,7 @@
 
 #include "arch/arch.h"
 #include "format/event.h"
-#include "runtime/hooks/hooks.h"
+#include "runtime/modules/hooks.h"
 
 namespace karst::test {
 namespace {

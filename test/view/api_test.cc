@@ -9,7 +9,7 @@
 #include "test/view/random_trace.h"
 #include "view/api/source.h"
 #include "view/cut/cut.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst {
 namespace {

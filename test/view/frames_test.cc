@@ -12,7 +12,7 @@
 #include "test/view/cached_index.h"
 #include "test/view/random_notes.h"
 #include "view/api/api.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "test/analysis/sample_trace.h"
 #include "view/index/index.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::test {
 

@@ -10,7 +10,7 @@
 #include "query/table.h"
 #include "test/view/random_trace.h"
 #include "view/api/calls.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::view {
 namespace {

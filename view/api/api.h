@@ -20,7 +20,7 @@
 #include "view/api/requests.h"
 #include "view/api/values.h"
 #include "view/index/index.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 #include "view/tiles/tiles.h"
 
 namespace karst::view {

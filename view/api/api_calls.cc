@@ -19,7 +19,7 @@
 #include "view/api/source.h"
 #include "view/api/states.h"
 #include "view/api/times.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 namespace {

@@ -3,7 +3,7 @@
 #include "view/api/frames.h"
 #include "view/api/question.h"
 #include "view/api/reply.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 

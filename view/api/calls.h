@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/tracing_cost.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::view {
 

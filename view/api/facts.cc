@@ -17,7 +17,7 @@
 #include "view/api/notes.h"
 #include "view/api/states.h"
 #include "view/api/values.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 #include "view/tiles/tracks.h"
 
 namespace karst::view {

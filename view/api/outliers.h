@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/json.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::view {
 

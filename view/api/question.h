@@ -11,7 +11,7 @@
 
 #include "view/api/api.h"
 #include "view/api/calls.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 #include "view/tiles/tracks.h"
 
 namespace karst::view {

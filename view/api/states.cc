@@ -8,7 +8,7 @@
 #include "analysis/kept_off.h"
 #include "base/text.h"
 #include "view/api/answers.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "analysis/waits.h"
 #include "base/json.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::view {
 

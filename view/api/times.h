@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reader/model.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::view {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 
 namespace karst::view {
 

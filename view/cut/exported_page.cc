@@ -13,8 +13,8 @@
 #include "view/api/api.h"
 #include "view/api/source.h"
 #include "view/cut/cut.h"
-#include "view/selection.h"
-#include "view/tiles/protocol.h"
+#include "view/index/scope.h"
+#include "view/protocol.h"
 #include "view/tiles/tiles.h"
 
 namespace karst::view {

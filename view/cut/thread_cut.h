@@ -11,7 +11,7 @@
 #include "analysis/values.h"
 #include "format/note.h"
 #include "reader/open_state.h"
-#include "view/selection.h"
+#include "view/index/scope.h"
 #include "write/trace_writer.h"
 
 namespace karst::view {

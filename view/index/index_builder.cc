@@ -9,8 +9,7 @@
 
 #include "reader/partial.h"
 #include "view/index/preview.h"
-#include "view/selection.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 namespace {

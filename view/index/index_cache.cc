@@ -19,7 +19,7 @@
 #include "format/checksum.h"
 #include "reader/fingerprint.h"
 #include "reader/held_times.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 namespace {

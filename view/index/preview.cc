@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "view/selection.h"
-#include "view/tiles/protocol.h"
-
 namespace karst::view {
 
 void Preview::begin(const TraceIndex& listed) {

@@ -7,7 +7,7 @@
 
 #include "view/index/index.h"
 #include "view/index/lanes.h"
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "view/tiles/protocol.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions, Work* work) {

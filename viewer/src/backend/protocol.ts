@@ -1,4 +1,4 @@
-// Numbers that the page shares with view/tiles/protocol.h and reader/model.h. Made of them by docs_test, which fails
+// Numbers that the page shares with view/protocol.h and reader/model.h. Made of them by docs_test, which fails
 // when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew.
 
 /** Of all answers; the page refuses others. */

@@ -106,7 +106,7 @@ HELPER int leave(Context& c) {
   return c.depth;
 }
 
-// Karst has so many wait at once (runtime/hooks/tail_frames.h); more are over as they make their tail calls.
+// Karst has so many wait at once (runtime/modules/tail_frames.h); more are over as they make their tail calls.
 constexpr int kMostInARow = 8;
 
 HELPER void call(Context& c, int (*function)(Context&)) {
