@@ -2,6 +2,43 @@
 // KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.
 import { flag, maybe, num, place, text, type Columns } from "./rows";
 
+/** A row for each call, thread by thread in order of begin. */
+export interface Call {
+  /** Thread id and begin, as karst explain --call takes them. */
+  call: string;
+  /** What was called: in TraceInfo.functions; -1: none. */
+  function: number;
+  /** After the trace's first event. */
+  begin: number;
+  /** With all it called; of an open call what is known of it. */
+  duration: number;
+  /** Which of its begin and its end is not known: begin, end, begin and end. */
+  open: string;
+  /** Of its thread: in TraceInfo.processes. */
+  process: number;
+  /** That it was made in: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** The traced call that it was made in: in TraceInfo.functions; -1: none. */
+  caller: number;
+  /** What it was given (karst run --args). */
+  arguments: string;
+  /** What it returned (karst run --returns). */
+  returned: string;
+}
+
+export const calls: Columns<Call> = {
+  call: ["call", text],
+  function: ["function", place],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  open: ["open", text],
+  process: ["process", place],
+  thread: ["thread", place],
+  caller: ["caller", place],
+  arguments: ["arguments", text],
+  returned: ["returned", text],
+};
+
 /** A row for each flow that the program told of with karst.h, and for each C++20 coroutine that was resumed. */
 export interface Flow {
   /** Whose flow it is: in TraceInfo.processes. */
