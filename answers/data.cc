@@ -1,6 +1,5 @@
 #include "answers/data.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -21,7 +20,8 @@ void append_number(std::string& to, Number number) {
 
 /// Most texts are plain, and are copied as they are.
 void append_csv(std::string& to, std::string_view text) {
-  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"'; });
+  bool is_plain = true;
+  for (const char c : text) is_plain &= c >= ' ' && c < 0x7f && c != '"';  // without a branch: many at once
   if (is_plain)
     to.append(1, '"').append(text).append(1, '"');
   else
@@ -59,6 +59,7 @@ void Csv::add(const Field& field, const Value& value) {
   struct Adder {
     const reader::Trace& trace;
     ReadyNames& names;
+    ReadyThread& latest;
     std::string& line;
     void operator()(std::monostate) const {}
     void operator()(bool flag) const { line += flag ? '1' : '0'; }
@@ -70,13 +71,17 @@ void Csv::add(const Field& field, const Value& value) {
       line += ref.function == 0 ? "\"\"" : std::string_view(names.of(trace.processes()[ref.process], ref.function));
     }
     void operator()(ThreadRef ref) const {
-      if (ref.thread != nullptr) append_number(line, ref.thread->tid);
-      line += ',';
-      if (ref.thread != nullptr) append_csv(line, ref.thread->name);
+      if (ref.thread != nullptr && latest.thread != ref.thread) {
+        latest = {ref.thread, {}};
+        append_number(latest.text, ref.thread->tid);
+        latest.text += ',';
+        append_csv(latest.text, ref.thread->name);
+      }
+      line += ref.thread != nullptr ? std::string_view(latest.text) : ",";
     }
     void operator()(ProcessRef ref) const { append_number(line, trace.processes()[ref.process].pid); }
   };
-  std::visit(Adder{trace_, names_, line_}, value);
+  std::visit(Adder{trace_, names_, thread_, line_}, value);
   if (field.type == Type::kThread && std::holds_alternative<std::monostate>(value)) line_ += ',';
   line_ += ',';
 }

@@ -25,12 +25,19 @@ class Csv {
   void row(const void* row);
 
  private:
+  /// The latest one's id and name: many rows are of one thread.
+  struct ReadyThread {
+    const reader::Thread* thread = nullptr;
+    std::string text = {};
+  };
+
   void add(const Field& field, const Value& value);
 
   const reader::Trace& trace_;
   const Relation& relation_;
   Output& output_;
   ReadyNames names_;
+  ReadyThread thread_;
   std::string line_;
 };
 

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "answers/data.h"
+#include "answers/files.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/csv.h"
 #include "cli/names.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -85,42 +86,9 @@ class FilesPrinter {
           0);
   }
 
-  void print_json(Output& output) const {
-    Json json;
-    json.open('{').field("trace", input_.trace.name()).key(by_function_ ? "functions" : "files").open('[');
-    for (const FileGroup& group : groups_) {
-      json.line().open('{');
-      if (by_function_)
-        json.field("function", name(input_.trace.processes()[group.process], group.caller));
-      else
-        json.field("file", files_.name(group.file));
-      write_sums(json, group.sums);
-      json.field("longest_call", group.longest_call).key("calls_by").open('[');
-      for (const FileUse& use : group.uses) {
-        const reader::Process& process = input_.trace.processes()[use.process];
-        json.open('{').field("call", name(process, use.zone));
-        if (by_function_)
-          json.field("file", files_.name(use.file));
-        else
-          json.field("function", name(process, use.caller));
-        write_sums(json, use.sums);
-        json.close('}');
-      }
-      json.close(']').close('}').flush(output);
-    }
-    json.close(']').close('}').flush(output);
-    output.append("\n");
-  }
-
  private:
   std::uint64_t ns(std::uint64_t ticks) const { return input_.trace.clock().to_ns(ticks); }
   std::string duration(std::uint64_t ticks) const { return duration_text(ns(ticks)); }
-
-  void write_sums(Json& json, const FileSums& sums) const {
-    json.field("calls", sums.calls).field("errors", sums.errors);
-    json.field("read", sums.read).field("written", sums.written);
-    json.field("total_ns", ns(sums.total)).field("longest_ns", ns(sums.longest));
-  }
 
   std::string_view name(const reader::Process& process, std::uint32_t function) const {
     return function == 0 ? std::string_view() : input_.trace.function(process, function).name;
@@ -184,24 +152,18 @@ class FilesPrinter {
   std::size_t shown_ = 0;
 };
 
-/// A row for each call, in the order of threads.
-void print_csv(Output& output, const Input& input, const Descriptors& files, const std::vector<FileCall>& calls) {
-  const reader::Trace& trace = input.trace;
-  const std::uint64_t start = analysis::first_ticks(trace);
-  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(ticks); };
-  const auto number = [](const auto& value) { return value ? fmt::to_string(*value) : std::string(); };
-  for (const FileCall& call : calls) {
-    if (output.failed()) return;
-    const reader::Process& process = trace.processes()[call.thread->process];
-    const auto name = [&](std::uint32_t function) {
-      return function == 0 ? std::string_view() : std::string_view(trace.function(process, function).name);
-    };
-    output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                              call.begin > start ? ns(call.begin - start) : 0, ns(call.duration), call.open ? 1 : 0,
-                              name(call.zone), csv_field(files.name(call.file)), number(call.fd), call.read,
-                              call.written, call.error.empty() ? number(call.result) : "-1", call.error, process.pid,
-                              call.thread->tid, csv_field(call.thread->name), csv_field(name(call.caller))));
+/// All of them, whatever --limit says.
+void print_json(Output& output, const answers::FileFacts& facts, const std::vector<FileGroup>& groups,
+                const answers::Relation& relation) {
+  Json json;
+  json.open('{').field("trace", facts.trace.name()).key(relation.name).open('[');
+  for (const FileGroup& group : groups) {
+    const answers::FileRow row{facts, group};
+    answers::write_row(json, facts.trace, relation, &row);
+    json.flush(output);
   }
+  json.close(']').close('}').flush(output);
+  output.append("\n");
 }
 
 int files(const Options& options) {
@@ -210,11 +172,13 @@ int files(const Options& options) {
   const reader::Trace& trace = (*input)->trace;
   Descriptors descriptors(trace);
   analysis::FileGroups groups(trace, options.by == "function");
-  std::optional<Output> csv;
+  const answers::FileFacts facts{trace, descriptors, answers::Times(trace)};
+  std::optional<Output> output;
+  std::optional<answers::Csv> csv;
   const auto begin_csv = [&] {
     warn_partial(**input);
-    csv.emplace(Output::to_stdout());
-    csv->append("begin_ns,duration_ns,open,call,file,fd,read,written,result,error,pid,tid,thread,function\n");
+    output.emplace(Output::to_stdout());
+    csv.emplace(trace, answers::file_calls(), *output);
   };
   (*input)->each_thread("looking for calls to files", [&](const reader::Thread& thread, const reader::Calls& of) {
     auto calls = analysis::file_calls(trace, descriptors, thread, of, (*input)->function_set());
@@ -222,23 +186,25 @@ int files(const Options& options) {
     for (const FileCall& call : calls) groups.add(call);
     if (options.format != "csv" || calls.empty()) return;
     if (!csv) begin_csv();
-    print_csv(*csv, **input, descriptors, calls);
+    for (const FileCall& call : calls) {
+      const answers::FileCallRow row{facts, call};
+      if (!output->failed()) csv->row(&row);
+    }
   });
   if (groups.empty())
     return fail({"no call to a file is in " + trace.name() +
                  ", or none passes the filters; 'karst run --system files,net' records them"});
-  if (csv) return finish_output(*csv, trace);
-  const FilesPrinter printer(**input, descriptors, groups.sorted(), options);
+  if (csv) return finish_output(*output, trace);
   if (options.format == "text") {
     Screen screen(options.text);
     say_partial(screen, **input);
-    printer.print_text(screen);
+    FilesPrinter(**input, descriptors, groups.sorted(), options).print_text(screen);
     return screen.finish(&trace);
   }
   warn_partial(**input);
-  Output output = Output::to_stdout();
-  printer.print_json(output);
-  return finish_output(output, trace);
+  output.emplace(Output::to_stdout());
+  print_json(*output, facts, groups.sorted(), options.by == "function" ? answers::file_users() : answers::files());
+  return finish_output(*output, trace);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Files(TortureTest):
         self.assertEqual(first.groups(), (f"{self.directory}/slow.fifo", "8", "read"))
         self.assertRegex(text, r"(?m)^ +6 read, [\d.]+ ms, 5 bytes read: wait_for_input$")
         self.assertIn(f" 1. {self.directory}/slow.fifo: ", self.karst("files", path))
-        by_function = json.loads(self.karst("files", "--by", "function", "--json", path))["functions"]
+        by_function = json.loads(self.karst("files", "--by", "function", "--json", path))["file_users"]
         self.assertEqual(plain(by_function[0]["function"]), "wait_for_input")
         quick = next(one for one in by_function if plain(one["function"]) == "work_quickly")
         self.assertEqual((quick["calls"], quick["written"], quick["errors"]), (120, 240, 0))

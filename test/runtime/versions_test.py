@@ -1,6 +1,6 @@
 """Names that our libraries have in common with libc and the unwinder, and those that they ask for, with their versions.
 
-usage: versions_test.py SESSION.H LIBKARST.SO COMPANION.SO...
+usage: versions_test.py LIBKARST.SO COMPANION.SO...
 """
 import collections
 import re
@@ -8,13 +8,10 @@ import subprocess
 import sys
 import unittest
 
-SESSION, RUNTIME, *COMPANIONS = sys.argv[1:]
+RUNTIME, *COMPANIONS = sys.argv[1:]
 LIBRARIES = [RUNTIME, *COMPANIONS]
-# What glibc has moved into libc.so.6 since 2.28, or made: all that keeps us from an older one. Where one is added that
-# is newer than the oldest that we say we need, programs of that glibc would not start.
-SINCE_2_28 = {"dladdr", "dladdr1", "dlclose", "dlopen", "dlsym", "dlvsym", "pthread_attr_getstacksize",
-              "pthread_getattr_default_np", "pthread_key_create", "pthread_key_delete", "pthread_setspecific",
-              "pthread_testcancel", "sem_trywait"}
+# What format/session.h calls the least glibc (kLeastGlibc is a name that came with it).
+LEAST_GLIBC = (2, 26)
 
 
 def symbols(library):
@@ -75,17 +72,14 @@ class Versions(unittest.TestCase):
             self.assertEqual([v for v, default in mine if default], list(libc[name][-1][1]))
 
     def test_what_is_asked_for_is_in_the_oldest_glibc_that_will_do(self):
-        with open(SESSION, encoding="utf-8") as file:
-            least = re.search(r'kLeastGlibc\[\] = "(GLIBC_[\d.]+)"', file.read())[1]
-        newer = set()
+        asked = 0
         for library in LIBRARIES:
             for name, version, _, address in symbols(library):
                 if address is not None or not version.startswith("GLIBC_"):
                     continue
-                self.assertLessEqual(number(version), number(least), f"{library}: {name}@{version}")
-                if number(version) > (2, 28):
-                    newer.add(name)
-        self.assertEqual(newer, SINCE_2_28)
+                asked += 1
+                self.assertLessEqual(number(version), LEAST_GLIBC, f"{library}: {name}@{version}")
+        self.assertGreater(asked, 50)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,176 @@ export const calls: Columns<Call> = {
   returned: ["returned", text],
 };
 
+/** A row for each call to a file or socket, thread by thread in order of begin. */
+export interface FileCall {
+  /** After the trace's first event. */
+  begin: number;
+  /** How long it took. */
+  duration: number;
+  /** Whether its begin or its end is not known. */
+  open: boolean;
+  /** Which function of libc's was called. */
+  call: string;
+  /** Its path, or a socket's other end. */
+  file: string;
+  /** Its descriptor. */
+  fd: number | null;
+  /** What was read. */
+  read: number;
+  /** What was written. */
+  written: number;
+  /** What it returned, -1 of one that failed. */
+  result: number | null;
+  /** Why it failed, as EAGAIN; empty: it did not, or that is not known. */
+  error: string;
+  /** Of its thread: in TraceInfo.processes. */
+  process: number;
+  /** That made it: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** The traced function that made it: in TraceInfo.functions; -1: none. */
+  function: number;
+}
+
+export const fileCalls: Columns<FileCall> = {
+  begin: ["begin", num],
+  duration: ["duration", num],
+  open: ["open", flag],
+  call: ["call", text],
+  file: ["file", text],
+  fd: ["fd", maybe(num)],
+  read: ["read", num],
+  written: ["written", num],
+  result: ["result", maybe(num)],
+  error: ["error", text],
+  process: ["process", place],
+  thread: ["thread", place],
+  function: ["function", place],
+};
+
+/** A row for each function that used files. */
+export interface FileUser {
+  /** The traced function that called: in TraceInfo.functions; -1: none. */
+  function: number;
+  /** How many there were. */
+  calls: number;
+  /** How many of them failed. */
+  errors: number;
+  /** What they read. */
+  read: number;
+  /** What they wrote. */
+  written: number;
+  /** How long they took together. */
+  total: number;
+  /** How long the longest took. */
+  longest: number;
+  /** Which function of libc's took longest. */
+  longestCall: string;
+}
+
+export const fileUsers: Columns<FileUser> = {
+  function: ["function", place],
+  calls: ["calls", num],
+  errors: ["errors", num],
+  read: ["read", num],
+  written: ["written", num],
+  total: ["total", num],
+  longest: ["longest", num],
+  longestCall: ["longest_call", text],
+};
+
+/** A row for each function that called, and what it called. */
+export interface FileUse {
+  /** Which function of libc's was called. */
+  call: string;
+  /** How many there were. */
+  calls: number;
+  /** How many of them failed. */
+  errors: number;
+  /** What they read. */
+  read: number;
+  /** What they wrote. */
+  written: number;
+  /** How long they took together. */
+  total: number;
+  /** How long the longest took. */
+  longest: number;
+  /** The traced function that called: in TraceInfo.functions; -1: none. */
+  function: number;
+}
+
+export const fileUses: Columns<FileUse> = {
+  call: ["call", text],
+  calls: ["calls", num],
+  errors: ["errors", num],
+  read: ["read", num],
+  written: ["written", num],
+  total: ["total", num],
+  longest: ["longest", num],
+  function: ["function", place],
+};
+
+/** A row for each file, socket and pipe that was used. */
+export interface File {
+  /** Its path as the program gave it, or a socket's other end. */
+  file: string;
+  /** How many there were. */
+  calls: number;
+  /** How many of them failed. */
+  errors: number;
+  /** What they read. */
+  read: number;
+  /** What they wrote. */
+  written: number;
+  /** How long they took together. */
+  total: number;
+  /** How long the longest took. */
+  longest: number;
+  /** Which function of libc's took longest. */
+  longestCall: string;
+}
+
+export const files: Columns<File> = {
+  file: ["file", text],
+  calls: ["calls", num],
+  errors: ["errors", num],
+  read: ["read", num],
+  written: ["written", num],
+  total: ["total", num],
+  longest: ["longest", num],
+  longestCall: ["longest_call", text],
+};
+
+/** A row for each file, and what was called. */
+export interface FileOfUser {
+  /** Which function of libc's was called. */
+  call: string;
+  /** How many there were. */
+  calls: number;
+  /** How many of them failed. */
+  errors: number;
+  /** What they read. */
+  read: number;
+  /** What they wrote. */
+  written: number;
+  /** How long they took together. */
+  total: number;
+  /** How long the longest took. */
+  longest: number;
+  /** Its path, or a socket's other end. */
+  file: string;
+}
+
+export const filesOfUser: Columns<FileOfUser> = {
+  call: ["call", text],
+  calls: ["calls", num],
+  errors: ["errors", num],
+  read: ["read", num],
+  written: ["written", num],
+  total: ["total", num],
+  longest: ["longest", num],
+  file: ["file", text],
+};
+
 /** A row for each flow that the program told of with karst.h, and for each C++20 coroutine that was resumed. */
 export interface Flow {
   /** Whose flow it is: in TraceInfo.processes. */
