@@ -28,6 +28,30 @@ void append_csv(std::string& to, std::string_view text) {
     to += csv_field(text);
 }
 
+struct JsonSink final : Sink {
+  Json& json;
+  const reader::Trace& trace;
+  const Field* field = nullptr;
+
+  JsonSink(Json& to, const reader::Trace& of) : json(to), trace(of) {}
+  template <typename T>
+  void write(const T& value) {
+    json.known_key(field->name).value(value);
+  }
+  void none() override {}
+  void flag(bool flag) override { write(flag); }
+  void whole(std::uint64_t number) override { write(number); }
+  void number(std::int64_t number) override { write(number); }
+  void text(std::string_view text) override { write(text); }
+  void function(FunctionRef ref) override { write(name_of(trace, ref)); }
+  void thread(ThreadRef ref) override {
+    if (ref.thread == nullptr) return;
+    write(ref.thread->tid);
+    json.known_key(field->key).value(ref.thread->name);
+  }
+  void process(ProcessRef ref) override { write(trace.processes()[ref.process].pid); }
+};
+
 }  // namespace
 
 std::string csv_field(std::string_view text) {
@@ -49,64 +73,44 @@ Csv::Csv(const reader::Trace& trace, const Relation& relation, Output& output)
 
 void Csv::row(const void* row) {
   line_.clear();
-  for (const Field& field : relation_.fields)
-    if (field.type != Type::kRows) add(field, field.get(row));
+  for (const Field& field : relation_.fields) {
+    if (field.type == Type::kRows) continue;
+    field_ = &field;
+    field.put(row, *this);
+    line_ += ',';
+  }
   line_.back() = '\n';
   output_.append(line_);
 }
 
-void Csv::add(const Field& field, const Value& value) {
-  struct Adder {
-    const reader::Trace& trace;
-    ReadyNames& names;
-    ReadyThread& latest;
-    std::string& line;
-    void operator()(std::monostate) const {}
-    void operator()(bool flag) const { line += flag ? '1' : '0'; }
-    void operator()(std::uint64_t number) const { append_number(line, number); }
-    void operator()(std::int64_t number) const { append_number(line, number); }
-    void operator()(std::string_view text) const { append_csv(line, text); }
-    void operator()(const std::string& text) const { append_csv(line, text); }
-    void operator()(FunctionRef ref) const {
-      line += ref.function == 0 ? "\"\"" : std::string_view(names.of(trace.processes()[ref.process], ref.function));
-    }
-    void operator()(ThreadRef ref) const {
-      if (ref.thread != nullptr && latest.thread != ref.thread) {
-        latest = {ref.thread, {}};
-        append_number(latest.text, ref.thread->tid);
-        latest.text += ',';
-        append_csv(latest.text, ref.thread->name);
-      }
-      line += ref.thread != nullptr ? std::string_view(latest.text) : ",";
-    }
-    void operator()(ProcessRef ref) const { append_number(line, trace.processes()[ref.process].pid); }
-  };
-  std::visit(Adder{trace_, names_, thread_, line_}, value);
-  if (field.type == Type::kThread && std::holds_alternative<std::monostate>(value)) line_ += ',';
-  line_ += ',';
+void Csv::none() {
+  if (field_->type == Type::kThread) line_ += ',';
 }
+void Csv::flag(bool flag) { line_ += flag ? '1' : '0'; }
+void Csv::whole(std::uint64_t number) { append_number(line_, number); }
+void Csv::number(std::int64_t number) { append_number(line_, number); }
+void Csv::text(std::string_view text) { append_csv(line_, text); }
+void Csv::function(FunctionRef ref) {
+  line_ += ref.function == 0 ? "\"\"" : std::string_view(names_.of(trace_.processes()[ref.process], ref.function));
+}
+void Csv::thread(ThreadRef ref) {
+  if (ref.thread == nullptr) return none();
+  if (thread_.thread != ref.thread) {
+    thread_ = {ref.thread, {}};
+    append_number(thread_.text, ref.thread->tid);
+    thread_.text += ',';
+    append_csv(thread_.text, ref.thread->name);
+  }
+  line_ += thread_.text;
+}
+void Csv::process(ProcessRef ref) { append_number(line_, trace_.processes()[ref.process].pid); }
 
 void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
-  struct Writer {
-    Json& json;
-    const reader::Trace& trace;
-    const Field& field;
-    void operator()(std::monostate) const {}
-    void operator()(bool flag) const { json.known_key(field.name).value(flag); }
-    void operator()(std::uint64_t number) const { json.known_key(field.name).value(number); }
-    void operator()(std::int64_t number) const { json.known_key(field.name).value(number); }
-    void operator()(std::string_view text) const { json.known_key(field.name).value(text); }
-    void operator()(const std::string& text) const { json.known_key(field.name).value(text); }
-    void operator()(FunctionRef ref) const { json.known_key(field.name).value(name_of(trace, ref)); }
-    void operator()(ThreadRef ref) const {
-      if (ref.thread == nullptr) return;
-      json.known_key(field.name).value(ref.thread->tid).field(field.key, ref.thread->name);
-    }
-    void operator()(ProcessRef ref) const { json.known_key(field.name).value(trace.processes()[ref.process].pid); }
-  };
+  JsonSink writer(json, trace);
   for (const Field& field : relation.fields) {
     if (field.type != Type::kRows) {
-      std::visit(Writer{json, trace, field}, field.get(row));
+      writer.field = &field;
+      field.put(row, writer);
       continue;
     }
     json.key(field.key).open('[');

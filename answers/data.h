@@ -18,7 +18,7 @@ namespace karst::answers {
 std::string csv_field(std::string_view text);
 
 /// Writes the head when it is made, then a line for each row. Use from one thread.
-class Csv {
+class Csv : Sink {
  public:
   /// All must outlive it.
   Csv(const reader::Trace& trace, const Relation& relation, Output& output);
@@ -31,7 +31,14 @@ class Csv {
     std::string text = {};
   };
 
-  void add(const Field& field, const Value& value);
+  void none() override;
+  void flag(bool flag) override;
+  void whole(std::uint64_t number) override;
+  void number(std::int64_t number) override;
+  void text(std::string_view text) override;
+  void function(FunctionRef ref) override;
+  void thread(ThreadRef ref) override;
+  void process(ProcessRef ref) override;
 
   const reader::Trace& trace_;
   const Relation& relation_;
@@ -39,6 +46,7 @@ class Csv {
   ReadyNames names_;
   ReadyThread thread_;
   std::string line_;
+  const Field* field_ = nullptr;  // the one that is written
 };
 
 /// The fields of a row, into an object that is open.

@@ -1,6 +1,7 @@
 #include "answers/relation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/selection.h"
 
@@ -18,6 +19,29 @@ std::string name_for_programs(const std::string& key, Type type) {
     default:
       return key;
   }
+}
+
+namespace {
+
+struct ValueSink final : Sink {
+  Value value;
+
+  void none() override {}
+  void flag(bool flag) override { value = flag; }
+  void whole(std::uint64_t number) override { value = number; }
+  void number(std::int64_t number) override { value = number; }
+  void text(std::string_view text) override { value = std::string(text); }
+  void function(FunctionRef ref) override { value = ref; }
+  void thread(ThreadRef ref) override { value = ref; }
+  void process(ProcessRef ref) override { value = ref; }
+};
+
+}  // namespace
+
+Value Field::get(const void* row) const {
+  ValueSink sink;
+  put(row, sink);
+  return std::move(sink.value);
 }
 
 const Field* Relation::find(std::string_view key) const {

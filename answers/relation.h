@@ -80,6 +80,48 @@ Value value_of(T&& what) {
   }
 }
 
+/// Takes a field's value, for who writes many rows: no Value is made in between.
+class Sink {
+ public:
+  virtual void none() = 0;
+  virtual void flag(bool flag) = 0;
+  virtual void whole(std::uint64_t number) = 0;
+  virtual void number(std::int64_t number) = 0;
+  /// Valid until it returns.
+  virtual void text(std::string_view text) = 0;
+  virtual void function(FunctionRef ref) = 0;
+  virtual void thread(ThreadRef ref) = 0;
+  virtual void process(ProcessRef ref) = 0;
+
+ protected:
+  ~Sink() = default;
+};
+
+template <typename T>
+void put_value(Sink& sink, const T& what) {
+  if constexpr (std::same_as<T, Value>) {
+    std::visit([&sink](const auto& value) { put_value(sink, value); }, what);
+  } else if constexpr (std::same_as<T, std::monostate>) {
+    sink.none();
+  } else if constexpr (requires { what.has_value(); }) {  // an optional
+    what ? put_value(sink, *what) : sink.none();
+  } else if constexpr (std::same_as<T, bool>) {
+    sink.flag(what);
+  } else if constexpr (std::unsigned_integral<T>) {
+    sink.whole(what);
+  } else if constexpr (std::signed_integral<T>) {
+    sink.number(what);
+  } else if constexpr (std::same_as<T, FunctionRef>) {
+    sink.function(what);
+  } else if constexpr (std::same_as<T, ThreadRef>) {
+    sink.thread(what);
+  } else if constexpr (std::same_as<T, ProcessRef>) {
+    sink.process(what);
+  } else {
+    sink.text(what);
+  }
+}
+
 struct Relation;
 using UseRow = std::function<void(const void* row)>;
 
@@ -104,12 +146,14 @@ struct Field {
   std::string name;  ///< for programs: the key with its unit. Of kThread that is its id; its name has the key.
   Type type;
   std::string sentence;  ///< what it is, without its name
-  std::function<Value(const void* row)> get = {};
+  std::function<void(const void* row, Sink& sink)> put = {};
   bool may_lack = false;  ///< its value may be unknown in a row
   Look look = {};
   // Of kRows alone: their relation, and how to come by them.
   const Relation* rows = nullptr;
   std::function<void(const void* row, const UseRow& use)> each = {};
+
+  Value get(const void* row) const;
 };
 
 /// What programs call a field.
@@ -133,7 +177,7 @@ Field field(std::string key, Type type, std::string sentence, Get get, Look look
           .name = std::move(name),
           .type = type,
           .sentence = std::move(sentence),
-          .get = [get](const void* row) { return value_of(get(*static_cast<const Row*>(row))); },
+          .put = [get](const void* row, Sink& sink) { put_value(sink, get(*static_cast<const Row*>(row))); },
           .look = std::move(look)};
 }
 
@@ -158,7 +202,7 @@ Field rows(std::string key, std::string sentence, const Relation& relation, Each
           .name = key,
           .type = Type::kRows,
           .sentence = std::move(sentence),
-          .get = [](const void*) { return Value(); },
+          .put = [](const void*, Sink& sink) { sink.none(); },
           .look = {.shown = Look::Shown::kAsked},
           .rows = &relation,
           .each = [each](const void* row, const UseRow& use) { each(*static_cast<const Row*>(row), use); }};
