@@ -18,7 +18,7 @@ namespace karst::answers {
 std::string csv_field(std::string_view text);
 
 /// Writes the head when it is made, then a line for each row. Use from one thread.
-class Csv : Sink {
+class Csv final : Sink {
  public:
   /// All must outlive it.
   Csv(const reader::Trace& trace, const Relation& relation, Output& output);
