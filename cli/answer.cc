@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <compare>
+#include <tuple>
 
 #include "answers/data.h"
 #include "base/text.h"
@@ -71,7 +71,9 @@ struct SortKey {
   std::uint64_t number = 0;
   std::string words = {};
 
-  auto operator<=>(const SortKey&) const = default;
+  bool operator<(const SortKey& other) const {
+    return std::tie(none, sign, number, words) < std::tie(other.none, other.sign, other.number, other.words);
+  }
 };
 
 SortKey sort_key(const reader::Trace& trace, const Field& field, const void* row) {
@@ -195,6 +197,7 @@ Status Answer::print_table(Screen& screen) const {
   if (Status known = table.choose(chosen); !known) return known;
   for (std::size_t i = 0; i < shown_; ++i) {
     std::vector<std::string> cells;
+    cells.reserve(fields.size());
     for (const Field* field : fields) cells.push_back(words_of(trace_, *field, rows_[i], field == fields.back()));
     table.add(std::move(cells));
   }
