@@ -71,8 +71,8 @@ void CallGroups::by_requests(const reader::Thread& thread, const reader::Calls& 
   }
 }
 
-const query::Scope::Part& CallGroups::of(const reader::Thread& thread, const reader::Calls& calls,
-                                         const query::Scope::Part& part) {
+const columns::Scope::Part& CallGroups::of(const reader::Thread& thread, const reader::Calls& calls,
+                                           const columns::Scope::Part& part) {
   group_.assign(calls.size(), kOthers);
   if (by_ == GroupBy::kRequest || by_ == GroupBy::kFrame) {
     by_requests(thread, calls);

@@ -17,7 +17,7 @@
 
 #include "analysis/requests.h"
 #include "analysis/selection.h"
-#include "query/scope.h"
+#include "columns/scope.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -41,8 +41,8 @@ class CallGroups {
   void works_on(std::vector<RequestWork> work) { work_ = std::move(work); }
   /// `part`, which is all of `calls`, with groups in the place of functions. Good until the next call of this, and as
   /// long as `part` is.
-  const query::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls,
-                               const query::Scope::Part& part);
+  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls,
+                                 const columns::Scope::Part& part);
   /// Groups so far; their numbers are below.
   std::size_t size() const { return texts_.size(); }
   /// The value, as values_text() shows it, or `<not noted>` and the like.
@@ -64,8 +64,8 @@ class CallGroups {
   std::unordered_map<std::string, std::uint32_t> known_;
   std::vector<std::uint32_t> group_;   // by row of the part at hand
   std::vector<std::uint32_t> itself_;  // a group's number is its own
-  query::ThreadCalls columns_;
-  query::Scope::Part part_;
+  columns::ThreadCalls columns_;
+  columns::Scope::Part part_;
 };
 
 }  // namespace karst::analysis

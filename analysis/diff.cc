@@ -25,7 +25,7 @@ struct Both {
 };
 
 std::uint64_t median(const std::vector<std::uint64_t>& sorted) {
-  return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as query::percentiles
+  return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as columns::percentiles
 }
 
 /// Of the middle half, where those at its edges count by the part of them that lies in it.

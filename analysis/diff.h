@@ -27,7 +27,7 @@
 
 #include "analysis/diff_counts.h"
 #include "analysis/report.h"
-#include "query/edges.h"
+#include "columns/edges.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -97,7 +97,7 @@ struct Measured {
   const Report& report;
   const ReportBuilder& builder;
   const reader::Trace& trace;
-  const std::vector<query::Edge>* edges = nullptr;  ///< of the builder's functions; null: not known
+  const std::vector<columns::Edge>* edges = nullptr;  ///< of the builder's functions; null: not known
 };
 
 /// Self time of all functions of a run, in ns.

@@ -11,7 +11,7 @@ namespace karst::analysis {
 namespace {
 
 using Runs = std::span<const Measured>;
-constexpr std::uint32_t kNothing = query::kNoFunction;
+constexpr std::uint32_t kNothing = columns::kNoFunction;
 
 struct Pair {
   std::vector<std::uint64_t> calls[2];  // by run
@@ -41,7 +41,7 @@ class Calls {
     if (from.edges == nullptr) return;
     const std::vector<std::uint32_t> numbers = numbers_of(from, one_trace);
     const std::vector<bool>& wanted = from.builder.parts().wanted();
-    for (const query::Edge& edge : *from.edges) {
+    for (const columns::Edge& edge : *from.edges) {
       const std::uint32_t caller = edge.caller == kNothing ? kNothing : numbers[edge.caller];
       const std::uint32_t callee = numbers[edge.callee];
       called_[at][callee] += edge.calls;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "query/selection.h"
+#include "columns/selection.h"
 
 namespace karst::analysis {
 namespace {
@@ -42,19 +42,19 @@ std::uint32_t Explainer::number_of(std::uint32_t process, std::uint32_t id) {
 }
 
 template <typename Use>
-void Explainer::each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use) {
+void Explainer::each_outermost(const reader::Thread& thread, const columns::CallColumns& calls, Use&& use) {
   const auto count = static_cast<std::uint32_t>(calls.size());
   for (std::uint32_t row = 0; row < count; ++row) {
     if (number_of(thread.process, calls.function[row]) != function_) continue;
-    const std::uint32_t end = query::subtree_end(calls, row);
+    const std::uint32_t end = columns::subtree_end(calls, row);
     if (&thread == call_.thread && row < call_.row && call_.row < end) continue;  // a recursion that it is part of
-    if (!query::is_complete(calls.marks[row])) continue;
+    if (!columns::is_complete(calls.marks[row])) continue;
     use(row);
     row = end - 1;
   }
 }
 
-void Explainer::learn(const reader::Thread& thread, const query::CallColumns& calls) {
+void Explainer::learn(const reader::Thread& thread, const columns::CallColumns& calls) {
   each_outermost(thread, calls, [&](std::uint32_t row) {
     if (&thread == call_.thread && row == call_.row) return;
     durations_.push_back(calls.time(row));
@@ -76,7 +76,7 @@ void Explainer::settle() {
   spread_ = kDeviationOfMad * static_cast<double>(median(away));
 }
 
-void Explainer::compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits,
+void Explainer::compare(const reader::Thread& thread, const columns::CallColumns& calls, const Waits* waits,
                         PathValues* values) {
   settle();
   values_ = values;
@@ -98,11 +98,11 @@ std::uint32_t Explainer::child(std::uint32_t parent, std::uint32_t function) {
   return fresh;
 }
 
-void Explainer::add(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t root,
+void Explainer::add(const reader::Thread& thread, const columns::CallColumns& calls, std::uint32_t root,
                     Times Node::*side, const Waits* waits) {
   const reader::ThreadStates* const states = states_.states_of(thread);
   if (side == &Node::call) has_states_ = states != nullptr;
-  const std::uint32_t end = query::subtree_end(calls, root);
+  const std::uint32_t end = columns::subtree_end(calls, root);
   std::vector<std::uint32_t> node_of(end - root);  // by row
   std::size_t begin_hint = 0, end_hint = 0;
   const bool has_faults = states != nullptr && states->faults_between(calls.begin[root], calls.end(root)) != 0;
@@ -127,7 +127,7 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
     give(to, 1);
     to.total += time;
     to.faults += faults;
-    to.calls += query::is_counted(calls.marks[row]) ? 1 : 0;
+    to.calls += columns::is_counted(calls.marks[row]) ? 1 : 0;
     if (row != root) give(nodes_[caller].*side, -1);
     if (values_ == nullptr || !values_->has(row)) continue;
     if (side == &Node::typical) {
@@ -141,7 +141,7 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
   if (waits == nullptr) return;
   for (const Wait& wait : waits->of(thread)) {
     if (wait.begin < calls.begin[root] || wait.begin >= calls.end(root)) continue;
-    const std::uint32_t row = query::innermost_at(calls, wait.begin);
+    const std::uint32_t row = columns::innermost_at(calls, wait.begin);
     if (row < root || row >= end) continue;
     WaitOf& longest = wait.state == reader::ThreadState::kBlocked ? blocked_ : runnable_;
     const auto [at, fresh] = longest.try_emplace(node_of[row - root], wait);

@@ -23,7 +23,7 @@
 #include "analysis/tree.h"
 #include "analysis/value_hints.h"
 #include "analysis/waits.h"
-#include "query/columns.h"
+#include "columns/columns.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -75,10 +75,10 @@ class Explainer {
   /// `call` is a complete call of `function`, an id of its process; its row is of the columns that compare() gets.
   Explainer(const reader::Trace& trace, const CallRef& call, std::uint32_t function);
 
-  void learn(const reader::Thread& thread, const query::CallColumns& calls);
+  void learn(const reader::Thread& thread, const columns::CallColumns& calls);
   /// `waits`: null where the trace has no thread states; `values`: which looks at these calls, outlives this and is the
   /// same each time; null where values are not looked at.
-  void compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits,
+  void compare(const reader::Thread& thread, const columns::CallColumns& calls, const Waits* waits,
                PathValues* values = nullptr);
   /// Call once.
   Explanation take();
@@ -103,8 +103,8 @@ class Explainer {
   }
 
   template <typename Use>
-  void each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use);
-  void add(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t root, Times Node::*side,
+  void each_outermost(const reader::Thread& thread, const columns::CallColumns& calls, Use&& use);
+  void add(const reader::Thread& thread, const columns::CallColumns& calls, std::uint32_t root, Times Node::*side,
            const Waits* waits);
   std::uint32_t number_of(std::uint32_t process, std::uint32_t id);
   std::uint32_t child(std::uint32_t parent, std::uint32_t function);

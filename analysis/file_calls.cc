@@ -5,7 +5,7 @@
 
 #include "analysis/file_values.h"
 #include "analysis/files.h"
-#include "query/selection.h"
+#include "columns/selection.h"
 
 namespace karst::analysis {
 namespace {
@@ -102,7 +102,7 @@ std::vector<FileCall> file_calls(const reader::Trace& trace, Descriptors& descri
   const FileValuesOf values_of(trace, thread, calls);
   for (std::uint32_t row = 0; row < calls.size(); ++row) {
     const FileDoes what = does.of(calls.function[row]);
-    if (what == FileDoes::kNothing || !query::is_counted(calls.marks[row])) continue;
+    if (what == FileDoes::kNothing || !columns::is_counted(calls.marks[row])) continue;
     std::uint32_t parent = calls.parent[row];
     while (parent != reader::kNoParent && does.of(calls.function[parent]) != FileDoes::kNothing)
       parent = calls.parent[parent];

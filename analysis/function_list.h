@@ -10,12 +10,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "query/columns.h"
+#include "columns/columns.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
 
-using query::kNoFunction;
+using columns::kNoFunction;
 
 struct FunctionInfo {
   std::string name;

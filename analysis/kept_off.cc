@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "query/selection.h"
+#include "columns/selection.h"
 
 namespace karst::analysis {
 namespace {
@@ -112,14 +112,14 @@ std::vector<Summed> sum(const reader::States& states, const Wait& wait, KeptOff&
 }
 
 /// The innermost call for most of [begin, end), by samples; kNoParent: none was.
-std::uint32_t mostly_in(const query::CallColumns& calls, std::uint64_t begin, std::uint64_t end) {
+std::uint32_t mostly_in(const columns::CallColumns& calls, std::uint64_t begin, std::uint64_t end) {
   constexpr std::uint64_t kSamples = 64;
   // Calls of one function count together; the last one stands for them.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> rows;  // how often, which
   const std::uint64_t step = std::max<std::uint64_t>(1, (end - begin) / kSamples);
   std::uint64_t at = begin + step / 2;
   for (std::uint64_t i = 0; i < kSamples && at < end; ++i, at += step) {
-    const std::uint32_t row = query::innermost_at(calls, at);
+    const std::uint32_t row = columns::innermost_at(calls, at);
     const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& of) {
       return row == of.second || (row != reader::kNoParent && of.second != reader::kNoParent &&
                                   calls.function[row] == calls.function[of.second]);
@@ -172,7 +172,7 @@ std::vector<KeptOff> KeptOffFinder::of(std::span<const Wait* const> waits) const
   });
   for (std::size_t i = 0; i < sought.size();) {
     const reader::Thread* const thread = sought[i].thread;
-    const query::CallColumns calls = calls_of_(*thread);
+    const columns::CallColumns calls = calls_of_(*thread);
     for (; i < sought.size() && sought[i].thread == thread; ++i) {
       const Sought& one = sought[i];
       CallOf& in = found[one.wait].shares[one.share].in;

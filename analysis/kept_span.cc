@@ -7,7 +7,7 @@
 namespace karst::analysis {
 
 std::optional<KeptSpan> kept_span(const reader::Trace& trace, std::span<const reader::Thread* const> threads,
-                                  const std::optional<query::TickRange>& range) {
+                                  const std::optional<columns::TickRange>& range) {
   const std::uint64_t end = last_ticks(trace);
   std::uint64_t began = end, earliest = end, complete_from = 0;
   for (const reader::Thread* thread : threads) {

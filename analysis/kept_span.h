@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "query/selection.h"
+#include "columns/selection.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -18,6 +18,6 @@ struct KeptSpan {
 
 /// Of `threads`. Nothing if no event of theirs was overwritten, or none within `range`.
 std::optional<KeptSpan> kept_span(const reader::Trace& trace, std::span<const reader::Thread* const> threads,
-                                  const std::optional<query::TickRange>& range);
+                                  const std::optional<columns::TickRange>& range);
 
 }  // namespace karst::analysis

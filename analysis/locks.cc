@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "analysis/values.h"
+#include "columns/selection.h"
 #include "format/lock.h"
-#include "query/selection.h"
 
 namespace karst::analysis {
 namespace {
@@ -100,7 +100,7 @@ std::vector<LockWait> lock_waits(const reader::Trace& trace, const reader::Threa
   const CallValues values(calls);
   for (std::uint32_t row = 0; row < calls.size(); ++row) {
     const std::uint32_t id = calls.function[row];
-    if (id >= wanted.size() || !wanted[id] || !query::is_counted(calls.marks[row])) continue;
+    if (id >= wanted.size() || !wanted[id] || !columns::is_counted(calls.marks[row])) continue;
     LockWait wait;
     const std::uint32_t parent = calls.parent[row];
     if (parent != reader::kNoParent) wait.caller = calls.function[parent];
@@ -157,10 +157,10 @@ void find_holders(const reader::Trace& trace, std::vector<LockWait>& waits, cons
     if (wait.held_in.thread != nullptr) held_by[wait.held_in.thread].push_back(&wait);
   }
   for (const auto& [holder, of] : held_by) {
-    const query::CallColumns calls = calls_of(*holder);
+    const columns::CallColumns calls = calls_of(*holder);
     const reader::Process& process = trace.processes()[holder->process];
     for (LockWait* wait : of) {
-      std::uint32_t row = query::innermost_at(calls, wait->begin);
+      std::uint32_t row = columns::innermost_at(calls, wait->begin);
       // It may wait itself: what counts is who does.
       while (row != reader::kNoParent && is_wait(trace.function(process, calls.function[row]))) row = calls.parent[row];
       if (row == reader::kNoParent) continue;

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "analysis/parts.h"
-#include "query/flame.h"
-#include "query/selection.h"
+#include "columns/flame.h"
+#include "columns/selection.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -66,7 +66,7 @@ struct MemoryAllocation {
 };
 
 struct MemoryUse {
-  query::FlameTree tree;        ///< paths of calls; node 0: in no traced call
+  columns::FlameTree tree;      ///< paths of calls; node 0: in no traced call
   std::vector<MemorySum> sums;  ///< by node, without those below
   MemorySum all;
   std::uint64_t peak_ticks = 0;

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "query/selection.h"
+#include "columns/selection.h"
 
 namespace karst::analysis {
 
@@ -43,7 +43,7 @@ void LinkOrder::add(const reader::Thread& thread, const reader::Calls& calls) {
   std::vector<std::uint32_t>& number_of = number_of_[thread.process];
   for (std::uint32_t row = 0; row < calls.size(); ++row) {
     const std::uint32_t id = calls.function[row];
-    if (id >= number_of.size() || !query::is_counted(calls.marks[row])) continue;
+    if (id >= number_of.size() || !columns::is_counted(calls.marks[row])) continue;
     const std::uint32_t number = number_of[id];
     if (number == kNameless) {
       ++nameless_;

@@ -13,9 +13,9 @@
 #include "analysis/function_key.h"
 #include "analysis/syscall_names.h"
 #include "base/plain_name.h"
+#include "columns/scope.h"
+#include "columns/table.h"
 #include "format/note.h"
-#include "query/scope.h"
-#include "query/table.h"
 #include "reader/column.h"
 
 namespace karst::analysis {
@@ -78,7 +78,7 @@ bool waits_for_work(const Wait& wait) {
 }
 
 /// The first row behind `row` that is not inside it. Most calls are small, so it is looked for near by first.
-std::uint32_t row_behind(const query::CallColumns& calls, std::uint32_t row) {
+std::uint32_t row_behind(const columns::CallColumns& calls, std::uint32_t row) {
   const std::uint64_t end = end_of(calls, row);
   const auto count = static_cast<std::uint32_t>(calls.size());
   std::uint32_t from = row + 1;
@@ -95,7 +95,7 @@ std::uint32_t row_behind(const query::CallColumns& calls, std::uint32_t row) {
 
 /// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or than that may be off by,
 /// or a quarter of what all within it do.
-bool is_within_cost(const query::CallColumns& calls, std::uint32_t row, std::uint64_t excess, std::uint32_t off_by) {
+bool is_within_cost(const columns::CallColumns& calls, std::uint32_t row, std::uint64_t excess, std::uint32_t off_by) {
   if (calls.taken.empty()) return false;
   constexpr std::uint64_t kQuarters = 4;
   return excess < std::max(calls.call_cost, off_by) / format::kCallCostUnit || excess < calls.cost(row) / kQuarters;
@@ -144,7 +144,7 @@ struct OutlierFinder::Impl {
     for (std::size_t i = 0; i < durations.size(); ++i) {
       const reader::Column<std::uint64_t> of = std::move(durations[i]);
       if (of.size() >= kLeastCalls)
-        usual[i] = std::max<std::uint64_t>(query::percentile({of.data(), of.size()}, 50), 1);
+        usual[i] = std::max<std::uint64_t>(columns::percentile({of.data(), of.size()}, 50), 1);
     }
   }
 
@@ -155,7 +155,7 @@ struct OutlierFinder::Impl {
 
   /// Calls `use(row)` for those on the path below `row`.
   template <typename Use>
-  void descend(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t row, Use&& use) {
+  void descend(const reader::Thread& thread, const columns::CallColumns& calls, std::uint32_t row, Use&& use) {
     const std::uint64_t whole = usual_of(thread.process, calls.function[row]);
     const auto excess = [&](std::uint32_t of) {
       std::uint64_t usually = usual_of(thread.process, calls.function[of]);
@@ -178,7 +178,7 @@ struct OutlierFinder::Impl {
     }
   }
 
-  void see_rare(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t row,
+  void see_rare(const reader::Thread& thread, const columns::CallColumns& calls, std::uint32_t row,
                 std::uint32_t number) {
     if (calls.parent[row] == reader::kNoParent) return;
     const std::uint64_t duration = calls.time(row);
@@ -198,7 +198,7 @@ struct OutlierFinder::Impl {
   /// Calls `use(row, number)` for each complete call that is inside no other of its function; when it returns true,
   /// nothing inside that call is looked at.
   template <typename Use>
-  void outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use) {
+  void outermost(const reader::Thread& thread, const columns::CallColumns& calls, Use&& use) {
     struct Frame {
       std::uint32_t row;
       std::uint32_t number;
@@ -229,7 +229,7 @@ OutlierFinder::OutlierFinder(const reader::Trace& trace, const FunctionSet* func
 
 OutlierFinder::~OutlierFinder() = default;
 
-void OutlierFinder::learn(const reader::Thread& thread, const query::CallColumns& calls) {
+void OutlierFinder::learn(const reader::Thread& thread, const columns::CallColumns& calls) {
   impl_->outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
     reader::Column<std::uint64_t>& of = impl_->durations[number];
     if (of.size() == of.capacity()) of.reserve(of.size() + std::max<std::size_t>(64, of.size() / 2));
@@ -238,7 +238,7 @@ void OutlierFinder::learn(const reader::Thread& thread, const query::CallColumns
   });
 }
 
-void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns& calls) {
+void OutlierFinder::find(const reader::Thread& thread, const columns::CallColumns& calls) {
   Impl& i = *impl_;
   i.settle();
   i.outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
@@ -298,7 +298,7 @@ std::uint64_t OutlierFinder::usual_of(std::uint32_t process, std::uint32_t id) {
   return impl_->usual_of(process, id);
 }
 
-std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& thread, const query::CallColumns& calls,
+std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& thread, const columns::CallColumns& calls,
                                                      std::uint32_t row) {
   impl_->settle();
   std::vector<std::uint32_t> path;
@@ -309,7 +309,7 @@ std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& threa
 reader::StateTimes states_of(const Outlier& outlier, const reader::ThreadStates& states) {
   const std::uint64_t recorded = outlier.call.end - outlier.call.begin;
   reader::StateTimes times = states.between(outlier.call.begin, outlier.call.end);
-  query::take_cost_out(times, recorded - std::min(outlier.call.duration, recorded));
+  columns::take_cost_out(times, recorded - std::min(outlier.call.duration, recorded));
   if (static_cast<std::int64_t>(times.running) < 0) times.running = 0;  // the cost is an estimate
   return times;
 }
@@ -368,12 +368,13 @@ std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, c
     link.begin = at.begin;
     link.end = at.end;
     const std::uint64_t window = link.end - link.begin;
-    const query::CallColumns calls = calls_of(*link.thread);
+    const columns::CallColumns calls = calls_of(*link.thread);
     // From the outermost call on, into the one that has most of the window.
     const auto first = static_cast<std::uint32_t>(std::lower_bound(calls.begin.begin(), calls.begin.end(), link.begin) -
                                                   calls.begin.begin());
     std::vector<std::uint32_t> open;  // at the window's begin, outermost first
-    for (std::uint32_t row = query::innermost_at(calls, link.begin); row != reader::kNoParent; row = calls.parent[row])
+    for (std::uint32_t row = columns::innermost_at(calls, link.begin); row != reader::kNoParent;
+         row = calls.parent[row])
       open.insert(open.begin(), row);
     std::uint32_t parent = reader::kNoParent;
     for (std::size_t level = 0;; ++level) {

@@ -21,7 +21,7 @@
 #include "analysis/selection.h"
 #include "analysis/tree.h"
 #include "analysis/waits.h"
-#include "query/columns.h"
+#include "columns/columns.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -51,10 +51,10 @@ class OutlierFinder {
   ~OutlierFinder();
   OutlierFinder(OutlierFinder&&) = delete;
 
-  void learn(const reader::Thread& thread, const query::CallColumns& calls);
-  void find(const reader::Thread& thread, const query::CallColumns& calls);
-  void learn(const reader::Thread& thread, const reader::Calls& calls) { learn(thread, query::CallColumns(calls)); }
-  void find(const reader::Thread& thread, const reader::Calls& calls) { find(thread, query::CallColumns(calls)); }
+  void learn(const reader::Thread& thread, const columns::CallColumns& calls);
+  void find(const reader::Thread& thread, const columns::CallColumns& calls);
+  void learn(const reader::Thread& thread, const reader::Calls& calls) { learn(thread, columns::CallColumns(calls)); }
+  void find(const reader::Thread& thread, const reader::Calls& calls) { find(thread, columns::CallColumns(calls)); }
   /// The greatest excess first; of equals the earlier. Call once.
   std::vector<Outlier> take();
   /// Of those whose longest call took `least` ticks by itself or more, the longest `most`. They are inside no outlier.
@@ -68,10 +68,10 @@ class OutlierFinder {
   std::uint64_t usual_of(std::uint32_t process, std::uint32_t id);
 
   /// The rows below `row` on the way to where most of its excess is, from its callee on.
-  std::vector<std::uint32_t> path_below(const reader::Thread& thread, const query::CallColumns& calls,
+  std::vector<std::uint32_t> path_below(const reader::Thread& thread, const columns::CallColumns& calls,
                                         std::uint32_t row);
   std::vector<std::uint32_t> path_below(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
-    return path_below(thread, query::CallColumns(calls), row);
+    return path_below(thread, columns::CallColumns(calls), row);
   }
 
  private:

@@ -1,4 +1,4 @@
-// A thread's calls as query/ takes them, with all functions of the trace in one list. Whatever adds up a trace thread
+// A thread's calls as columns/ takes them, with all functions of the trace in one list. Whatever adds up a trace thread
 // by thread goes this way, so that a function has one number in all of it.
 #pragma once
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "analysis/function_list.h"
 #include "analysis/selection.h"
-#include "query/scope.h"
+#include "columns/scope.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -24,12 +24,12 @@ class Parts {
 
   /// All of `calls`, with the states that the trace has of the thread. Good until the next call of this, and as long as
   /// `calls` is.
-  const query::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls);
+  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls);
   /// The same with these states in the trace's stead; null: nothing is known of them.
-  const query::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls,
-                               const reader::ThreadStates* states);
+  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls,
+                                 const reader::ThreadStates* states);
   /// What the last call of these returned.
-  const query::Scope::Part& latest() const { return part_; }
+  const columns::Scope::Part& latest() const { return part_; }
 
   /// Those that occurred so far, in order of their first call.
   const FunctionList& functions() const { return functions_; }
@@ -44,8 +44,8 @@ class Parts {
   const FunctionSet* const asked_for_;
   FunctionList functions_;
   std::vector<bool> wanted_;
-  query::ThreadCalls columns_;
-  query::Scope::Part part_;
+  columns::ThreadCalls columns_;
+  columns::Scope::Part part_;
 };
 
 }  // namespace karst::analysis

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "query/flame.h"
-#include "query/scope.h"
+#include "columns/flame.h"
+#include "columns/scope.h"
 #include "reader/model.h"
 
 namespace karst::analysis {
@@ -13,7 +13,7 @@ namespace karst::analysis {
 /// What it is made with must outlive it.
 class PathNodes {
  public:
-  PathNodes(query::FlameTree& tree, const query::Scope::Part& part, const reader::Calls& calls)
+  PathNodes(columns::FlameTree& tree, const columns::Scope::Part& part, const reader::Calls& calls)
       : tree_(tree), part_(part), calls_(calls), nodes_(calls.size(), kUnknown) {}
 
   std::uint32_t of(std::uint32_t row) {
@@ -28,8 +28,8 @@ class PathNodes {
 
  private:
   static constexpr std::uint32_t kUnknown = 0xffffffffU;
-  query::FlameTree& tree_;
-  const query::Scope::Part& part_;
+  columns::FlameTree& tree_;
+  const columns::Scope::Part& part_;
   const reader::Calls& calls_;
   std::vector<std::uint32_t> nodes_;
   std::vector<std::uint32_t> path_;  // rows whose nodes are to be made, the innermost first

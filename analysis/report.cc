@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "analysis/values.h"
-#include "query/settle.h"
-#include "query/table.h"
+#include "columns/settle.h"
+#include "columns/table.h"
 #include "reader/column.h"
 
 namespace karst::analysis {
@@ -28,7 +28,7 @@ struct ReportBuilder::Impl {
   Parts parts;
   std::vector<std::uint64_t> thread_long;  // by function
   std::vector<std::uint64_t> noting;       // by function: ticks
-  query::TableSums sums;
+  columns::TableSums sums;
   std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
   std::vector<FunctionPiece> pieces;
 
@@ -51,9 +51,9 @@ struct ReportBuilder::Impl {
     report.missing_exits += calls.missing_exits;
     report.unknown_ids += calls.unknown_ids;
     report.missing_blocks += calls.missing_blocks;
-    const query::Scope::Part& all = parts.of(thread, calls, states);
+    const columns::Scope::Part& all = parts.of(thread, calls, states);
     if (calls.size() == 0) return;
-    const query::Scope::Part& part = groups != nullptr ? groups->of(thread, calls, all) : all;
+    const columns::Scope::Part& part = groups != nullptr ? groups->of(thread, calls, all) : all;
     sums.grow(rows());
     sums.add(part, report.has_states);
     keep_durations(part);
@@ -62,7 +62,7 @@ struct ReportBuilder::Impl {
   }
 
   /// A group's calls are not known by their notes alone.
-  void count_noting(const query::Scope::Part& part, const reader::Calls& calls) {
+  void count_noting(const columns::Scope::Part& part, const reader::Calls& calls) {
     noting.resize(rows());
     for (const reader::Note& note : calls.notes) {
       const std::uint32_t of = note.name == 0 && note.row < calls.size() ? calls.function[note.row] : note.name;
@@ -71,7 +71,7 @@ struct ReportBuilder::Impl {
     }
   }
 
-  void count_thread_long(const query::Scope::Part& part, const reader::Calls& calls) {
+  void count_thread_long(const columns::Scope::Part& part, const reader::Calls& calls) {
     const std::uint64_t least = (calls.last_ticks - calls.first_ticks) / 10 * 9;
     thread_long.resize(rows());
     // They are within each other, outermost first. What is called more than once is work, however long one call of it
@@ -83,12 +83,12 @@ struct ReportBuilder::Impl {
     }
   }
 
-  void keep_durations(const query::Scope::Part& part) {
-    std::vector<query::Durations::Wanted> of_thread;
+  void keep_durations(const columns::Scope::Part& part) {
+    std::vector<columns::Durations::Wanted> of_thread;
     for (const auto& [function, complete] : sums.latest()) {
       if (is_wanted(function) && complete != 0) of_thread.push_back({function, complete});
     }
-    query::Durations durations(of_thread, rows());
+    columns::Durations durations(of_thread, rows());
     durations.add(part);
     for (std::size_t slot = 0; slot < of_thread.size(); ++slot)
       pieces.push_back({of_thread[slot].function, durations.of(slot)});
@@ -103,7 +103,7 @@ struct ReportBuilder::Impl {
 
   FunctionReport row_of(std::uint32_t number, std::span<std::uint64_t> durations) const {
     const reader::Clock& clock = trace.clock();
-    const query::FunctionSums& of = sums.functions()[number];
+    const columns::FunctionSums& of = sums.functions()[number];
     FunctionReport row;
     row.number = number;
     if (groups != nullptr) {
@@ -135,7 +135,7 @@ struct ReportBuilder::Impl {
     row.min_ns = clock.to_ns(of.min);
     row.max_ns = clock.to_ns(of.max);
     row.mean_ns = ns(of.sum) / of.complete;
-    const query::Percentiles found = query::percentiles(durations);
+    const columns::Percentiles found = columns::percentiles(durations);
     row.p50_ns = clock.to_ns(found.p50);
     row.p99_ns = clock.to_ns(found.p99);
     return row;
@@ -200,9 +200,9 @@ Report ReportBuilder::finish() {
   impl_->make_rows();
   Report report = std::move(impl_->report);
   std::uint64_t self = 0;
-  for (const query::FunctionSums& of : impl_->sums.functions()) {
+  for (const columns::FunctionSums& of : impl_->sums.functions()) {
     report.calls += of.calls;
-    self += query::at_least_0(of.self);
+    self += columns::at_least_0(of.self);
   }
   report.self_ns = impl_->trace.clock().to_ns(self);
   const std::uint64_t first = first_ticks(impl_->trace);

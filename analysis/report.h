@@ -90,7 +90,7 @@ class ReportBuilder {
   void add(const reader::Thread& thread, const reader::Calls& calls);
   /// The same with these states in the trace's stead; null: nothing is known of this thread's.
   void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states);
-  /// The functions, and the thread that was added last as query/ takes it, for what is added up beside the report.
+  /// The functions, and the thread that was added last as columns/ takes it, for what is added up beside the report.
   const Parts& parts() const;
   /// Call once.
   Report finish();

@@ -11,7 +11,7 @@
 #include "analysis/parts.h"
 #include "analysis/tracing_cost.h"
 #include "analysis/waits.h"
-#include "query/scope.h"
+#include "columns/scope.h"
 
 namespace karst::analysis {
 
@@ -79,9 +79,9 @@ class Cutter {
   explicit Cutter(const reader::Calls& from) : from_(from), place_(from.size(), reader::kNoParent) {}
 
   /// Ranges in order of time, each for a request.
-  void add(query::TickRange range, std::uint64_t id) {
-    const query::RowRange rows = query::rows_in(query::CallColumns(from_), range);
-    query::each_row(rows, [&](std::uint32_t row) {
+  void add(columns::TickRange range, std::uint64_t id) {
+    const columns::RowRange rows = columns::rows_in(columns::CallColumns(from_), range);
+    columns::each_row(rows, [&](std::uint32_t row) {
       if (row >= rows.first || from_.begin[row] + from_.duration[row] > range.begin)
         add(row, range, id);
       else
@@ -106,7 +106,7 @@ class Cutter {
   }
 
  private:
-  void add(std::uint32_t row, query::TickRange range, std::uint64_t id) {
+  void add(std::uint32_t row, columns::TickRange range, std::uint64_t id) {
     const std::uint64_t begin = from_.begin[row], end = begin + from_.duration[row];
     std::uint8_t marks = from_.marks[row];
     if (begin < range.begin) marks |= reader::kCallOpenBegin;
@@ -143,14 +143,14 @@ class Cutter {
 
 void cut_to_request(reader::Calls& calls, std::uint64_t id) {
   Cutter cutter(calls);
-  std::optional<query::TickRange> all;
+  std::optional<columns::TickRange> all;
   for (const RequestWork& work : work_on_requests(calls)) {
     if (work.id != id) continue;
     cutter.add(work.range, id);
-    all = query::TickRange{all ? all->begin : work.range.begin, work.range.end};
+    all = columns::TickRange{all ? all->begin : work.range.begin, work.range.end};
   }
   cutter.take(calls);
-  if (!all) all = query::TickRange{calls.last_ticks, calls.last_ticks};
+  if (!all) all = columns::TickRange{calls.last_ticks, calls.last_ticks};
   calls.first_ticks = std::max(calls.first_ticks, all->begin);
   calls.last_ticks = std::min(calls.last_ticks, all->end);
 }
@@ -163,7 +163,7 @@ void cut_at_requests(reader::Calls& calls, const std::vector<RequestWork>& work)
     cutter.add(one.range, one.id);
     since = one.range.end;
   }
-  cutter.add({since, query::TickRange{}.end}, 0);
+  cutter.add({since, columns::TickRange{}.end}, 0);
   cutter.take(calls);
 }
 
@@ -202,7 +202,7 @@ class SelfSums {
 
 // What one thread did for a request in one go.
 struct Piece {
-  query::TickRange range;
+  columns::TickRange range;
   const reader::Thread* thread;
   std::uint64_t calls = 0;
   std::uint64_t cost = 0;
@@ -220,7 +220,7 @@ struct Notes {
 struct RequestFinder::Impl {
   const reader::Trace& trace;
   const FunctionSet* functions;
-  std::optional<query::TickRange> range;
+  std::optional<columns::TickRange> range;
   bool raw;
   StateThreads states{trace};
   SelfSums sums;                                                       // of the piece at hand
@@ -230,19 +230,19 @@ struct RequestFinder::Impl {
     return functions == nullptr || functions->contains(thread.process, function);
   }
 
-  Piece piece_of(const reader::Thread& thread, const reader::Calls& calls, query::TickRange work) {
+  Piece piece_of(const reader::Thread& thread, const reader::Calls& calls, columns::TickRange work) {
     Piece piece{work, &thread, 0, 0, {}, {}};
     const reader::Process& process = trace.processes()[thread.process];
     const CostOfCalls cost(process.cost);
     std::uint64_t taken = 0;
-    const query::CallColumns columns(calls);
-    const query::RowRange rows = query::rows_in(columns, work);
+    const columns::CallColumns columns(calls);
+    const columns::RowRange rows = columns::rows_in(columns, work);
     const auto add = [&](std::uint32_t row, std::uint64_t ticks) {
       if (counts(thread, calls.function[row])) sums.add(calls.function[row], ticks);
     };
-    query::each_row(rows, [&](std::uint32_t row) {
+    columns::each_row(rows, [&](std::uint32_t row) {
       const std::uint64_t ticks = work.clip(calls.begin[row], calls.begin[row] + calls.duration[row]);
-      const bool fresh = row >= rows.first && query::is_counted(calls.marks[row]);
+      const bool fresh = row >= rows.first && columns::is_counted(calls.marks[row]);
       const std::uint64_t inside = fresh && !raw ? cost.inside(columns, row) : 0;
       const std::uint64_t outside = fresh && !raw ? cost.outside() : 0;
       taken += inside + outside;
@@ -255,7 +255,7 @@ struct RequestFinder::Impl {
     piece.cost = std::min(taken / format::kCallCostUnit, work.end - work.begin);
     if (const reader::ThreadStates* of = states.states_of(thread); of != nullptr) {
       piece.states = of->between(work.begin, work.end);
-      query::take_cost_out(piece.states, piece.cost);
+      columns::take_cost_out(piece.states, piece.cost);
     }
     return piece;
   }
@@ -347,7 +347,7 @@ struct RequestFinder::Impl {
 };
 
 RequestFinder::RequestFinder(const reader::Trace& trace, const FunctionSet* functions,
-                             std::optional<query::TickRange> range, bool raw)
+                             std::optional<columns::TickRange> range, bool raw)
     : impl_(new Impl{.trace = trace, .functions = functions, .range = range, .raw = raw, .sums = {}, .by_number = {}}) {
 }
 RequestFinder::~RequestFinder() = default;
@@ -360,7 +360,7 @@ void RequestFinder::add(const reader::Thread& thread, const reader::Calls& notes
     (begin ? of.begins : of.ends).push_back(note.ticks);
   }
   for (const RequestWork& work : work_on_requests(notes)) {
-    query::TickRange part = work.range;
+    columns::TickRange part = work.range;
     if (impl_->range) part = {std::max(part.begin, impl_->range->begin), std::min(part.end, impl_->range->end)};
     if (part.begin >= part.end) continue;
     impl_->by_number[{thread.process, work.id}].pieces.push_back(impl_->piece_of(thread, calls, part));

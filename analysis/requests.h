@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "columns/selection.h"
 #include "format/note.h"
-#include "query/selection.h"
 #include "reader/model.h"
 #include "reader/states.h"
 #include "reader/trace.h"
@@ -23,7 +23,7 @@ namespace karst::analysis {
 /// A thread worked on a request.
 struct RequestWork {
   std::uint64_t id = 0;
-  query::TickRange range;
+  columns::TickRange range;
 };
 /// Whether the thread ever said that it works on request `id`. Looks at events without making calls of them.
 bool worked_on(const reader::Trace& trace, const reader::Thread& thread, std::uint64_t id);
@@ -65,7 +65,7 @@ class RequestFinder {
  public:
   /// Counts only calls of `functions` when it is not null, and only work in `range`. With `raw` the tracer's cost stays
   /// in the times.
-  RequestFinder(const reader::Trace& trace, const FunctionSet* functions, std::optional<query::TickRange> range,
+  RequestFinder(const reader::Trace& trace, const FunctionSet* functions, std::optional<columns::TickRange> range,
                 bool raw);
   ~RequestFinder();
   RequestFinder(RequestFinder&&) = delete;

@@ -115,7 +115,7 @@ SamplePlace SamplePlaces::place_in_no_call(std::uint32_t number) {
   return place;
 }
 
-SamplePlace SamplePlaces::place(const reader::Thread& thread, const query::CallColumns& calls,
+SamplePlace SamplePlaces::place(const reader::Thread& thread, const columns::CallColumns& calls,
                                 std::uint64_t first_ticks, std::uint32_t number) {
   const reader::SampleLog& log = trace_.samples();
   const reader::Process& process = trace_.processes()[thread.process];

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "analysis/wait_stacks.h"
-#include "query/columns.h"
-#include "query/selection.h"
+#include "columns/columns.h"
+#include "columns/selection.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -23,7 +23,7 @@ namespace karst::analysis {
 struct SamplePlace {
   const format::SampleRecord* sample = nullptr;
   bool is_wait = false;
-  query::TickRange blocked{0, 0};          ///< of a wait: when; empty: there was none, or that is not known
+  columns::TickRange blocked{0, 0};        ///< of a wait: when; empty: there was none, or that is not known
   std::uint64_t period = 0;                ///< of others, in ticks
   std::uint32_t row = reader::kNoParent;   ///< innermost call; kNoParent: in no traced one
   std::span<const std::uint32_t> stack{};  ///< places in SampleLog::functions, outermost first
@@ -33,7 +33,7 @@ struct SamplePlace {
   bool has_calls = true;                   ///< false: the calls of that time are not in the trace
 
   /// Time in the range that it stands for.
-  std::uint64_t ticks_in(const query::TickRange& range) const {
+  std::uint64_t ticks_in(const columns::TickRange& range) const {
     if (is_wait) return range.clip(blocked.begin, blocked.end);
     return sample->ticks >= range.begin && sample->ticks < range.end ? period : 0;
   }
@@ -55,7 +55,7 @@ class SamplePlaces {
   /// Gives the thread's samples to `use(const SamplePlace&)` in order of time. `calls`: the thread's, or those of them
   /// that are asked for; `first_ticks`: where its kept history begins.
   template <typename Use>
-  void each(const reader::Thread& thread, const query::CallColumns& calls, std::uint64_t first_ticks, Use use) {
+  void each(const reader::Thread& thread, const columns::CallColumns& calls, std::uint64_t first_ticks, Use use) {
     open_.clear();
     next_row_ = 0;
     for (const std::uint32_t number : of_thread(thread)) use(place(thread, calls, first_ticks, number));
@@ -73,7 +73,7 @@ class SamplePlaces {
   // Samples by number: those of CPUs come before the waits.
   const format::SampleRecord& sample(std::uint32_t number) const;
   std::span<const std::uint32_t> of_thread(const reader::Thread& thread) const;
-  SamplePlace place(const reader::Thread& thread, const query::CallColumns& calls, std::uint64_t first_ticks,
+  SamplePlace place(const reader::Thread& thread, const columns::CallColumns& calls, std::uint64_t first_ticks,
                     std::uint32_t number);
   SamplePlace place_in_no_call(std::uint32_t number);
   bool is_function(const reader::Process& process, std::uint32_t id, const reader::SampledFunction& sampled) const;

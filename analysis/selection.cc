@@ -137,7 +137,7 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
 namespace {
 
 // Makes a call end at the range's edges.
-void clip(reader::Calls& calls, std::uint32_t row, query::TickRange range) {
+void clip(reader::Calls& calls, std::uint32_t row, columns::TickRange range) {
   const std::uint64_t begin = calls.begin[row];
   const std::uint64_t end = begin + calls.duration[row];
   std::uint8_t& marks = calls.marks[row];
@@ -151,7 +151,7 @@ void clip(reader::Calls& calls, std::uint32_t row, query::TickRange range) {
   calls.duration[row] = std::clamp(end, range.begin, range.end) - calls.begin[row];
 }
 
-bool is_in(const reader::Calls& calls, std::uint32_t row, query::TickRange range) {
+bool is_in(const reader::Calls& calls, std::uint32_t row, columns::TickRange range) {
   const std::uint64_t begin = calls.begin[row];
   return begin < range.end && (begin >= range.begin || begin + calls.duration[row] > range.begin);
 }

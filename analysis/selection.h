@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "query/selection.h"
+#include "columns/selection.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -61,7 +61,7 @@ std::uint64_t last_ticks(const reader::Trace& trace);
 struct CallFilter {
   /// Calls with some of their time in it, or those of no length that begin in it. They end at its edges: what begins
   /// before it begins there, what ends behind it ends there, both marked open.
-  std::optional<query::TickRange> range;
+  std::optional<columns::TickRange> range;
   /// Calls of these functions, and all calls within those.
   const FunctionSet* below = nullptr;
   /// Calls that last at least so many ticks, and whose callers do. Open calls are never too short, as nobody knows how

@@ -12,8 +12,8 @@ namespace {
 
 /// What is not known of the call, or is outside of the range, is not taken out of it.
 template <typename Has>
-void add_noted(const query::CallColumns& calls, std::span<const NotedCost> noted,
-               const std::optional<query::TickRange>& range, Has has, reader::Column<std::uint64_t>& taken) {
+void add_noted(const columns::CallColumns& calls, std::span<const NotedCost> noted,
+               const std::optional<columns::TickRange>& range, Has has, reader::Column<std::uint64_t>& taken) {
   for (const NotedCost& cost : noted) {
     const std::uint64_t row = cost.row;
     if (row >= calls.size() || !has(static_cast<std::uint32_t>(row)) ||
@@ -29,8 +29,8 @@ void add_noted(const query::CallColumns& calls, std::span<const NotedCost> noted
 /// taken beside the events.
 class CostSums {
  public:
-  CostSums(const query::CallColumns& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range,
-           reader::Column<std::uint64_t>& taken)
+  CostSums(const columns::CallColumns& calls, const reader::CallCost& cost,
+           const std::optional<columns::TickRange>& range, reader::Column<std::uint64_t>& taken)
       : calls_(calls), range_(range), taken_(taken), cost_(cost) {}
 
   /// `parent`: as the columns have it; or none, to whom nothing is told.
@@ -45,25 +45,25 @@ class CostSums {
   }
   /// Of all within it that was recorded, as if each had cost what is usual; and its own.
   std::uint64_t whole(std::uint32_t row) const {
-    const std::uint64_t within = query::subtree_end(calls_, row) - row - 1;
+    const std::uint64_t within = columns::subtree_end(calls_, row) - row - 1;
     return cost_.inside(calls_, row) + within * (cost_.inside() + cost_.outside());
   }
 
  private:
-  const query::CallColumns calls_;
-  const std::optional<query::TickRange> range_;
+  const columns::CallColumns calls_;
+  const std::optional<columns::TickRange> range_;
   reader::Column<std::uint64_t>& taken_;
   const CostOfCalls cost_;
 };
 
-void add_up(const query::CallColumns& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range,
-            reader::Column<std::uint64_t>& taken) {
+void add_up(const columns::CallColumns& calls, const reader::CallCost& cost,
+            const std::optional<columns::TickRange>& range, reader::Column<std::uint64_t>& taken) {
   CostSums sums(calls, cost, range, taken);
   for (std::size_t row = calls.size(); row-- > 0;) sums.add(row, calls.parent[row]);
 }
 
-void add_all(const query::CallColumns& calls, const reader::CallCost& cost, std::span<const NotedCost> noted,
-             const std::optional<query::TickRange>& range, reader::Column<std::uint64_t>& taken) {
+void add_all(const columns::CallColumns& calls, const reader::CallCost& cost, std::span<const NotedCost> noted,
+             const std::optional<columns::TickRange>& range, reader::Column<std::uint64_t>& taken) {
   taken.clear();
   taken.resize(calls.size());
   add_noted(
@@ -71,8 +71,8 @@ void add_all(const query::CallColumns& calls, const reader::CallCost& cost, std:
   add_up(calls, cost, range, taken);
 }
 
-query::CallColumns viewing(query::CallColumns calls, const reader::Column<std::uint64_t>& taken,
-                           const reader::CallCost& cost) {
+columns::CallColumns viewing(columns::CallColumns calls, const reader::Column<std::uint64_t>& taken,
+                             const reader::CallCost& cost) {
   calls.taken = {taken.data(), taken.size()};
   calls.call_cost = cost.call;
   calls.usual_call_cost = cost.usual();
@@ -81,11 +81,11 @@ query::CallColumns viewing(query::CallColumns calls, const reader::Column<std::u
 
 }  // namespace
 
-void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range) {
+void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<columns::TickRange>& range) {
   if (cost.call == 0 || calls.size() == 0) return;
   calls.call_cost = cost.call;
   calls.usual_call_cost = cost.usual();
-  add_all(query::CallColumns(calls), cost, noted_costs(calls), range, calls.taken);
+  add_all(columns::CallColumns(calls), cost, noted_costs(calls), range, calls.taken);
 }
 
 std::vector<NotedCost> noted_costs(const reader::Calls& calls) {
@@ -96,16 +96,16 @@ std::vector<NotedCost> noted_costs(const reader::Calls& calls) {
   return costs;
 }
 
-query::CallColumns without_cost(query::CallColumns calls, const reader::CallCost& cost,
-                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken) {
+columns::CallColumns without_cost(columns::CallColumns calls, const reader::CallCost& cost,
+                                  std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken) {
   if (cost.call == 0 || calls.size() == 0) return calls;
   add_all(calls, cost, noted, std::nullopt, taken);
   return viewing(calls, taken, cost);
 }
 
-query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::CallCost& cost,
-                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken,
-                                std::vector<query::WholeCost>& beyond) {
+columns::CallColumns without_cost(columns::CallColumns calls, const columns::RowRange& rows,
+                                  const reader::CallCost& cost, std::span<const NotedCost> noted,
+                                  reader::Column<std::uint64_t>& taken, std::vector<columns::WholeCost>& beyond) {
   if (cost.call == 0 || rows.empty()) return calls;
   taken.resize_unwritten(rows.last);
   for (const std::uint32_t row : rows.outer) taken[row] = 0;
@@ -131,11 +131,11 @@ query::CallColumns without_cost(query::CallColumns calls, const query::RowRange&
   return viewing(calls, taken, cost);
 }
 
-CostWithin::CostWithin(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
+CostWithin::CostWithin(const columns::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                        std::span<const NotedCost> noted)
     : calls_(calls), cost_(cost) {
   if (cost.call == 0) return;
-  const std::uint32_t end = query::subtree_end(calls, row);
+  const std::uint32_t end = columns::subtree_end(calls, row);
   std::copy_if(noted.begin(), noted.end(), std::back_inserter(noted_),
                [&](const NotedCost& of) { return of.row >= row && of.row < end; });
   std::stable_sort(noted_.begin(), noted_.end(), [](const NotedCost& a, const NotedCost& b) { return a.row < b.row; });
@@ -154,7 +154,7 @@ std::uint64_t CostWithin::noted_units(std::uint32_t first, std::uint32_t end) co
 std::uint64_t CostWithin::units(std::uint32_t row) const {
   if (cost_.call == 0) return 0;
   const CostOfCalls of_calls(cost_);
-  const std::uint32_t end = query::subtree_end(calls_, row);
+  const std::uint32_t end = columns::subtree_end(calls_, row);
   std::uint64_t taken = of_calls.inside(calls_, row) + noted_units(row, end);
   for (std::uint32_t at = row + 1; at < end; ++at)
     if (is_recorded(calls_.marks[at])) taken += of_calls.inside(calls_, at) + of_calls.outside();
@@ -175,7 +175,7 @@ std::uint64_t CostWithin::ticks(std::uint32_t row, std::uint64_t units) const {
   return std::min(units / format::kCallCostUnit, calls_.duration[row]);
 }
 
-std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
+std::uint64_t cost_of_call(const columns::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                            std::span<const NotedCost> noted) {
   return CostWithin(calls, row, cost, noted).of(row);
 }

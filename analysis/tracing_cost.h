@@ -17,8 +17,8 @@
 #include <span>
 #include <vector>
 
+#include "columns/scope.h"
 #include "format/trace.h"
-#include "query/scope.h"
 #include "reader/column.h"
 #include "reader/model.h"
 #include "reader/trace.h"
@@ -28,7 +28,7 @@ namespace karst::analysis {
 /// Whether a call's own events cost its callers time: what it cost to enter one that began before what is known lies
 /// there, too.
 inline bool is_recorded(std::uint8_t marks) {
-  return query::is_counted(marks) && (marks & reader::kCallOpenBegin) == 0;
+  return columns::is_counted(marks) && (marks & reader::kCallOpenBegin) == 0;
 }
 
 /// What calls of a process cost, in 1/format::kCallCostUnit ticks.
@@ -37,7 +37,7 @@ class CostOfCalls {
   explicit CostOfCalls(const reader::CallCost& cost)
       : inside_(cost.inside), outside_(cost.call - cost.inside), event_(cost.off_by / 2) {}
   /// Of the call of this row, between its begin and its end. All calls of the thread must be there.
-  std::uint64_t inside(const query::CallColumns& calls, std::size_t row) const {
+  std::uint64_t inside(const columns::CallColumns& calls, std::size_t row) const {
     const bool is_alone = row + 1 == calls.size() || calls.parent[row + 1] != row;
     return is_alone ? inside_alone(calls.duration[row]) : inside_;
   }
@@ -58,7 +58,7 @@ class CostOfCalls {
 
 /// From here on calls.time() is without the tracer's cost, also of values that it noted, if that is known. Calls
 /// outside of `range` are not counted; to be used before these are taken out of `calls`.
-void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<query::TickRange>& range);
+void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<columns::TickRange>& range);
 
 /// What tracing took of a call beside its events: to note values, and what it noted of itself (format/note.h).
 struct NotedCost {
@@ -70,18 +70,18 @@ struct NotedCost {
 std::vector<NotedCost> noted_costs(const reader::Calls& calls);
 
 /// The same as take_cost_out() of columns that somebody else has; the result views `taken` beside them.
-query::CallColumns without_cost(query::CallColumns calls, const reader::CallCost& cost,
-                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken);
+columns::CallColumns without_cost(columns::CallColumns calls, const reader::CallCost& cost,
+                                  std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken);
 /// The same of the calls that a question is about, in its range: nothing is known of the others. `beyond` gets those
 /// that go beyond it, of whose time outside of the range the cost is that of its usual calls.
-query::CallColumns without_cost(query::CallColumns calls, const query::RowRange& rows, const reader::CallCost& cost,
-                                std::span<const NotedCost> noted, reader::Column<std::uint64_t>& taken,
-                                std::vector<query::WholeCost>& beyond);
+columns::CallColumns without_cost(columns::CallColumns calls, const columns::RowRange& rows,
+                                  const reader::CallCost& cost, std::span<const NotedCost> noted,
+                                  reader::Column<std::uint64_t>& taken, std::vector<columns::WholeCost>& beyond);
 
 /// What of one call's duration is the tracer's, and of the calls within it, as without_cost() has it.
 class CostWithin {
  public:
-  CostWithin(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
+  CostWithin(const columns::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
              std::span<const NotedCost> noted);
   /// Ticks of the call, or of one within it. All of what is within that one is looked at.
   std::uint64_t of(std::uint32_t row) const { return ticks(row, units(row)); }
@@ -97,12 +97,12 @@ class CostWithin {
  private:
   std::uint64_t noted_units(std::uint32_t first, std::uint32_t end) const;
 
-  const query::CallColumns calls_;
+  const columns::CallColumns calls_;
   const reader::CallCost cost_;
   std::vector<NotedCost> noted_;  // by row
 };
 /// The same of one call alone.
-std::uint64_t cost_of_call(const query::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
+std::uint64_t cost_of_call(const columns::CallColumns& calls, std::uint32_t row, const reader::CallCost& cost,
                            std::span<const NotedCost> noted);
 
 /// What a call is taken to cost in traces that are compared. What their processes measured differs by chance, so it is

@@ -14,7 +14,7 @@ namespace {
 
 using reader::ThreadState;
 
-constexpr query::TickRange kNoWait{0, 0};
+constexpr columns::TickRange kNoWait{0, 0};
 
 /// The samples of one thread, in order of time, and its states.
 class Match {
@@ -22,14 +22,15 @@ class Match {
   Match(const reader::ThreadStates& states, std::uint64_t error) : states_(states), error_(error) {}
 
   /// `next`: when the thread was sampled the next time.
-  query::TickRange wait_of(std::uint64_t ticks, std::uint64_t next) {
+  columns::TickRange wait_of(std::uint64_t ticks, std::uint64_t next) {
     // What had ended before, or is another sample's, is not this one's.
     while (at_ < states_.size() && states_.end_of(at_) + error_ <= ticks) ++at_;
     std::size_t i = at_;
     while (i < states_.size() && comes_before(states_.state[i]) && states_.end_of(i) < next + error_) ++i;
     if (i == states_.size() || !leaves_cpu(states_.state[i]) || states_.begin[i] >= next + error_) return kNoWait;
     at_ = i + 1;
-    return states_.state[i] == ThreadState::kBlocked ? query::TickRange{states_.begin[i], states_.end_of(i)} : kNoWait;
+    return states_.state[i] == ThreadState::kBlocked ? columns::TickRange{states_.begin[i], states_.end_of(i)}
+                                                     : kNoWait;
   }
 
  private:

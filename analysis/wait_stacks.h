@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "query/selection.h"
+#include "columns/selection.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -22,7 +22,7 @@ class WaitStacks {
   /// traced, as that is known anyway. `task`: ThreadStates::task. Null: not known.
   const reader::SampledFunction* code_of(std::uint32_t task, std::uint64_t begin) const;
   /// When the thread was blocked, of a record of SampleLog::waits; empty: it was not, or that is not known.
-  query::TickRange blocked(const format::SampleRecord& wait) const {
+  columns::TickRange blocked(const format::SampleRecord& wait) const {
     return blocked_[static_cast<std::size_t>(&wait - trace_.samples().waits.begin())];
   }
 
@@ -30,7 +30,7 @@ class WaitStacks {
   void find_code();
 
   const reader::Trace& trace_;
-  std::vector<query::TickRange> blocked_;  // by place in SampleLog::waits
+  std::vector<columns::TickRange> blocked_;  // by place in SampleLog::waits
   struct Code {
     std::uint64_t begin;
     const reader::SampledFunction* function;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "analysis/syscall_names.h"
-#include "query/selection.h"
+#include "columns/selection.h"
 
 namespace karst::analysis {
 
@@ -86,9 +86,9 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
 
 namespace {
 
-void find_waker(Wait& wait, const query::CallColumns& calls) {
+void find_waker(Wait& wait, const columns::CallColumns& calls) {
   // A blocked thread's waking is at the end of the state; where the state was not seen, at the begin of being woken.
-  wait.waker.row = query::innermost_at(calls, wait.state == ThreadState::kBlocked ? wait.end : wait.begin);
+  wait.waker.row = columns::innermost_at(calls, wait.state == ThreadState::kBlocked ? wait.end : wait.begin);
   if (wait.waker.row != reader::kNoParent) wait.waker.function = calls.function[wait.waker.row];
 }
 
@@ -120,7 +120,7 @@ Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks)
   }
   for (auto& [thread, waits] : woken_by) {
     const reader::Calls calls = reader::rebuild_calls(trace, *thread);
-    for (Wait* const wait : waits) find_waker(*wait, query::CallColumns(calls));
+    for (Wait* const wait : waits) find_waker(*wait, columns::CallColumns(calls));
   }
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/wait_stacks.h"
-#include "query/columns.h"
+#include "columns/columns.h"
 #include "reader/model.h"
 #include "reader/states.h"
 #include "reader/trace.h"
@@ -55,7 +55,7 @@ struct Wait {
 Wait wait_at(const reader::ThreadStates& states, std::size_t i);
 
 /// Gives a thread's calls, all of them; valid until the next one is asked for.
-using CallsOf = std::function<query::CallColumns(const reader::Thread&)>;
+using CallsOf = std::function<columns::CallColumns(const reader::Thread&)>;
 
 /// Which thread of the trace is which in the kernel, and back. Keeps references to both.
 class StateThreads {

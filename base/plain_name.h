@@ -1,4 +1,4 @@
-// Function names for narrow places, as the viewer's page shortens them (viewer/src/model/names.ts).
+// Function names for narrow places, as the viewer's page shortens them (page/src/model/names.ts).
 #pragma once
 #include <cstddef>
 #include <string>

@@ -99,8 +99,8 @@ def wait_for_index(cache):
 
 
 def page(build, path, cache):
-    """The first picture from the start of `karst view`, frames and memory of the page in headless Chromium, by viewer/test/frames.mjs."""
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../viewer/test/frames.mjs")
+    """The first picture from the start of `karst view`, frames and memory of the page in headless Chromium, by page/test/frames.mjs."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../page/test/frames.mjs")
     command = [os.path.join(build, "bin/karst"), "view", "--no-browser", "--keep", path]
     done = subprocess.run(["node", script, shutil.which("chromium") or "chromium", *command], check=True, stdout=subprocess.PIPE,
                           text=True, env={**os.environ, "XDG_CACHE_HOME": cache})

@@ -41,8 +41,8 @@
 #include "collect/live/control.h"
 #include "format/filter_list.h"
 #include "format/options.h"
-#include "sampler/sampler.h"
-#include "sched/quiet_thread.h"
+#include "kernel/quiet_thread.h"
+#include "kernel/sampler.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -162,7 +162,7 @@ Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, colle
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
-    sched::wait_for(descriptors, kLookEveryMs);
+    kernel::wait_for(descriptors, kLookEveryMs);
     for (collect::TriggerHit& hit : triggers.take()) {
       std::fprintf(stderr, "karst: %s was reached in thread %d\n", printable(hit.what).c_str(),
                    static_cast<int>(hit.hit.tid));
@@ -479,9 +479,9 @@ int attach(const Options& options) {
     untraced = collect::running_process(process);
   collect::Triggers triggers(std::move(places), options.multi, resolve);
   raise_descriptor_limit();  // an event needs one, and each thread has some
-  sched::StateRecorder recorder(*states);
+  kernel::StateRecorder recorder(*states);
   recorder.attach(pid);
-  sampler::Sampler sampler({per_second, states->wanted != sched::Wanted::kOff, resolve.as});
+  kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(process); !sampled) {
     if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
     fail({"nothing is sampled: " + sampled.error().message});

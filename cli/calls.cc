@@ -25,7 +25,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "query/selection.h"
+#include "columns/selection.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -78,7 +78,7 @@ void each_call(const Input& input, const Output& output, Use&& use) {
     of.thread = thread;
     for (std::uint32_t row = 0; row < calls.size() && !output.failed(); ++row) {
       const std::uint32_t id = calls.function[row];
-      if (!query::is_counted(calls.marks[row])) continue;
+      if (!columns::is_counted(calls.marks[row])) continue;
       if (input.functions && !input.functions->contains(thread->process, id)) continue;
       of.function = id;
       const std::uint32_t parent = calls.parent[row];

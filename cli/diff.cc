@@ -102,7 +102,7 @@ struct Run {
   std::unique_ptr<Input> input;
   std::unique_ptr<analysis::ReportBuilder> builder;
   analysis::Report report;
-  query::EdgeSums edges;
+  columns::EdgeSums edges;
 };
 using Side = std::vector<Run>;
 

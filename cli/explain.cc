@@ -26,7 +26,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "query/selection.h"
+#include "columns/selection.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -98,17 +98,17 @@ class Explain {
     explainer_ = std::make_unique<analysis::Explainer>(trace(), chosen_.call, chosen_.function);
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
     each_thread(
-        [&](const reader::Thread& thread, const query::CallColumns& calls) { explainer_->learn(thread, calls); });
+        [&](const reader::Thread& thread, const columns::CallColumns& calls) { explainer_->learn(thread, calls); });
     for (const reader::Thread* thread : input_.threads) {
       const reader::Calls& calls = calls_.of(*thread);
       const analysis::CallValues noted(calls);
       values_.look_at(trace(), *thread, &noted);
-      explainer_->compare(*thread, query::CallColumns(calls), waits_.get(), &values_);
+      explainer_->compare(*thread, columns::CallColumns(calls), waits_.get(), &values_);
     }
     // What others did meanwhile is told whatever the filter leaves of it.
     const auto calls_of = [this](const reader::Thread& of) {
       others_ = reader::rebuild_calls(trace(), of);
-      return query::CallColumns(others_);
+      return columns::CallColumns(others_);
     };
     explained_ = std::make_unique<analysis::ExplainedCall>(
         analysis::ExplainedCall::About{trace(), chosen_.call, chosen_.function, analysis::first_ticks(trace()),
@@ -193,7 +193,7 @@ class Explain {
   template <typename Use>
   void each_thread(Use&& use) {
     for (const reader::Thread* thread : input_.threads) {
-      use(*thread, query::CallColumns(calls_.of(*thread)));
+      use(*thread, columns::CallColumns(calls_.of(*thread)));
     }
   }
 
@@ -215,10 +215,10 @@ class Explain {
   std::optional<Chosen> worst() {
     analysis::OutlierFinder finder(trace(), input_.function_set(), min_ticks_, 1);
     const auto request = std::exchange(input_.filter.request, std::nullopt);
-    each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) { finder.learn(thread, calls); });
+    each_thread([&](const reader::Thread& thread, const columns::CallColumns& calls) { finder.learn(thread, calls); });
     input_.filter.request = request;
     if (request) calls_.clear();
-    each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) { finder.find(thread, calls); });
+    each_thread([&](const reader::Thread& thread, const columns::CallColumns& calls) { finder.find(thread, calls); });
     const auto found = finder.take();
     if (found.empty()) return {};
     return Chosen{found[0].call, found[0].function};
@@ -226,11 +226,11 @@ class Explain {
 
   std::optional<Chosen> slowest_of() {
     std::optional<Chosen> best;
-    each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) {
+    each_thread([&](const reader::Thread& thread, const columns::CallColumns& calls) {
       for (std::uint32_t row = 0; row < calls.size(); ++row) {
         const std::uint64_t time = calls.time(row);
         if (time < min_ticks_ || (best && time <= best->call.duration)) continue;
-        if (!query::is_complete(calls.marks[row]) || !is_asked_for(thread, calls.function[row])) continue;
+        if (!columns::is_complete(calls.marks[row]) || !is_asked_for(thread, calls.function[row])) continue;
         bool nested = false;
         for (std::uint32_t up = calls.parent[row]; up != reader::kNoParent && !nested; up = calls.parent[up])
           nested = calls.function[up] == calls.function[row];
@@ -246,13 +246,13 @@ class Explain {
     const std::uint64_t start = analysis::first_ticks(trace());
     std::optional<Chosen> found;
     bool open = false;
-    each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) {
+    each_thread([&](const reader::Thread& thread, const columns::CallColumns& calls) {
       for (std::uint32_t row = 0; row < calls.size() && thread.tid == name->tid && !found; ++row) {
         const std::uint64_t since = calls.begin[row] > start ? ns(calls.begin[row] - start) : 0;
         if (since > name->begin_ns) break;
         if (since != name->begin_ns || calls.time(row) < min_ticks_ || !is_asked_for(thread, calls.function[row]))
           continue;
-        if (query::is_complete(calls.marks[row]))
+        if (columns::is_complete(calls.marks[row]))
           found = Chosen{{&thread, row, calls.time(row), calls.begin[row], calls.end(row)}, calls.function[row]};
         else
           open = true;

@@ -16,9 +16,9 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "view/cut/exported_page.h"
-#include "view/index/index.h"
-#include "view/server/page.h"
+#include "engine/cut/exported_page.h"
+#include "engine/index/index.h"
+#include "engine/server/page.h"
 
 namespace karst::cli {
 namespace {
@@ -56,12 +56,12 @@ std::string format_names() {
 }
 
 std::string_view page() {
-  const view::PageFile* page = view::find_page_file("export.html");
+  const engine::PageFile* page = engine::find_page_file("export.html");
   return page == nullptr ? std::string_view() : page->bytes;
 }
 
 int export_html(const Options& options) {
-  view::HtmlOptions wanted;
+  engine::HtmlOptions wanted;
   wanted.aggregated = options.aggregated;
   wanted.version = KARST_VERSION;
   if (options.input.has_function || !options.input.not_function.empty())
@@ -75,12 +75,12 @@ int export_html(const Options& options) {
   const auto range = (*input)->filter.range;                 // of --range and --kept
   std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;  // process and thread, in the trace's numbers
   for (const reader::Thread* thread : (*input)->threads) chosen.emplace(thread->process, thread->index);
-  Result<std::unique_ptr<view::TraceIndex>> index = Error{};
+  Result<std::unique_ptr<engine::TraceIndex>> index = Error{};
   {
     Progress progress("exporting calls", (*input)->trace.event_count());
-    view::IndexProgress steps;
+    engine::IndexProgress steps;
     steps.also = &progress.done;
-    index = view::TraceIndex::build(std::move((*input)->trace), steps);
+    index = engine::TraceIndex::build(std::move((*input)->trace), steps);
   }
   if (!index) return fail(index.error());
   if (range) {
@@ -94,7 +94,7 @@ int export_html(const Options& options) {
   }
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
-  const auto status = view::export_html(**index, page(), wanted, *output);
+  const auto status = engine::export_html(**index, page(), wanted, *output);
   if (!status) return fail(status.error());
   return finish_output(*output);
 }
@@ -106,7 +106,7 @@ int export_viewer(const Options& options) {
     return usage_error("--to viewer takes -o alone: the page shows all of what it opens", "export");
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
-  const auto status = view::export_viewer(page(), *output);
+  const auto status = engine::export_viewer(page(), *output);
   if (!status) return fail(status.error());
   return finish_output(*output);
 }

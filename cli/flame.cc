@@ -59,7 +59,7 @@ std::string folded_name(std::string_view name) {
 }
 
 /// First child first: the tree links the latest one first.
-std::vector<std::uint32_t> children_of(const query::FlameTree& tree, std::uint32_t node) {
+std::vector<std::uint32_t> children_of(const columns::FlameTree& tree, std::uint32_t node) {
   std::vector<std::uint32_t> children;
   for (std::uint32_t child = tree.nodes()[node].first_child; child != 0; child = tree.nodes()[child].next_sibling)
     children.push_back(child);
@@ -88,7 +88,7 @@ void print_folded(const Paths& paths, Output& output) {
   while (!todo.empty() && !output.failed()) {
     const Todo at = todo.back();
     todo.pop_back();
-    const query::FlameNode& node = paths.tree.nodes()[at.node];
+    const columns::FlameNode& node = paths.tree.nodes()[at.node];
     line.resize(at.length);
     if (!line.empty()) line += ';';
     line += folded_name(paths.name(node.function));

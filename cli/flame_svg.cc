@@ -14,7 +14,7 @@
 #include "cli/html.h"
 #include "cli/names.h"
 #include "cli/text.h"
-#include "query/flame.h"
+#include "columns/flame.h"
 
 namespace karst::cli {
 namespace {
@@ -60,7 +60,7 @@ class Flame {
   };
 
   /// `pixels`: of one unit of weight.
-  Flame(const query::FlameView& view, int side, double pixels) : places_(view.nodes.size()) {
+  Flame(const columns::FlameView& view, int side, double pixels) : places_(view.nodes.size()) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       Place& place = places_[i];
       place.width = static_cast<double>(view.nodes[i].side[side].total) * pixels;
@@ -137,7 +137,7 @@ constexpr const char* kQuiet = "#ddd";                              // of all, a
 }  // namespace
 
 void print_flame_svg(const Paths& paths, Output& output, bool in_page) {
-  const query::FlameView view = query::prune(paths.tree, 0, in_page ? kLeastShareInPage : kLeastShare);
+  const columns::FlameView view = columns::prune(paths.tree, 0, in_page ? kLeastShareInPage : kLeastShare);
   const std::uint64_t whole = std::max<std::uint64_t>(1, view.nodes.front().side[0].total);
   const Flame flame(view, 0, kWidth / static_cast<double>(whole));
   const double height = kHead + flame.height() + kMargin;
@@ -148,11 +148,11 @@ void print_flame_svg(const Paths& paths, Output& output, bool in_page) {
   flame.print(
       height - kMargin - kRow, false, in_page ? 0 : kGap,
       [&](std::size_t i) {
-        const query::FlameView::Node& node = view.nodes[i];
-        const bool merged = node.function == query::kFlameMerged;
+        const columns::FlameView::Node& node = view.nodes[i];
+        const bool merged = node.function == columns::kFlameMerged;
         const bool sampled = !merged && i != 0 && Paths::is_sampled(static_cast<std::uint32_t>(node.function));
         const std::string_view name =
-            merged ? "" : paths.name(i == 0 ? query::FlameTree::kRoot : static_cast<std::uint32_t>(node.function));
+            merged ? "" : paths.name(i == 0 ? columns::FlameTree::kRoot : static_cast<std::uint32_t>(node.function));
         const std::string title =
             fmt::format("{}: {} ({} of all {}){}", merged ? plural(node.merged, "smaller path") : markup(name),
                         paths.weight(node.side[0].total), percent_text(node.side[0].total, whole),
@@ -183,17 +183,17 @@ void print_two_flames_svg(const Paths& a, const std::string& name_a, const Paths
     }
     return numbers;
   };
-  query::FlameTree both;
+  columns::FlameTree both;
   const std::vector<std::uint32_t> of_a = numbers_of(a), of_b = numbers_of(b);
   both.merge(a.tree, &of_a);
   both.merge(b.tree, &of_b, true);
-  const query::FlameView view = query::prune(both, 0, kLeastShare);
+  const columns::FlameView view = columns::prune(both, 0, kLeastShare);
 
   // The two clocks may tick differently.
-  const auto ns = [&](const query::FlameView::Node& node, int side) {
+  const auto ns = [&](const columns::FlameView::Node& node, int side) {
     return (side == 0 ? a : b).number(node.side[side].total);
   };
-  const query::FlameView::Node& all = view.nodes.front();
+  const columns::FlameView::Node& all = view.nodes.front();
   const double whole = static_cast<double>(std::max<std::uint64_t>({1, ns(all, 0), ns(all, 1)}));
   const auto pixels = [&](int side) {
     const std::uint64_t ticks = std::max<std::uint64_t>(1, all.side[side].total);
@@ -209,12 +209,12 @@ void print_two_flames_svg(const Paths& a, const std::string& name_a, const Paths
                          depth_words(before.is_cut() || after.is_cut()))},
             false, output);
   const auto frame_of = [&](std::size_t i) {
-    const query::FlameView::Node& node = view.nodes[i];
-    const bool merged = node.function == query::kFlameMerged;
+    const columns::FlameView::Node& node = view.nodes[i];
+    const bool merged = node.function == columns::kFlameMerged;
     const std::string_view name = merged   ? ""
                                   : i == 0 ? "all"
-                                  : node.function == query::FlameTree::kOther
-                                      ? a.name(query::FlameTree::kOther)
+                                  : node.function == columns::FlameTree::kOther
+                                      ? a.name(columns::FlameTree::kOther)
                                       : names[static_cast<std::size_t>(node.function)];
     const std::uint64_t was = ns(node, 0), is = ns(node, 1);
     const double change = (static_cast<double>(is) - static_cast<double>(was)) /

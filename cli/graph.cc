@@ -18,7 +18,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "query/edges.h"
+#include "columns/edges.h"
 
 namespace karst::cli {
 namespace {
@@ -51,22 +51,22 @@ constexpr std::size_t kUsualLimit = 20;
 
 struct Graph {
   analysis::Report report;                                  // of those that were asked for, by falling total
-  std::vector<query::Edge> edges;                           // to or from one of those, by falling total
+  std::vector<columns::Edge> edges;                         // to or from one of those, by falling total
   std::unordered_map<std::uint32_t, std::size_t> place_of;  // in the report, by number
   const analysis::FunctionList* functions = nullptr;
   const Clock* clock = nullptr;
   std::size_t left_out = 0;  // functions behind the limit
 
   const std::string& name(std::uint32_t number) const { return functions->functions()[number].name; }
-  std::uint64_t total_ns(const query::Edge& edge) const { return clock->to_ns(edge.total); }
-  std::uint64_t self_ns(const query::Edge& edge) const { return clock->to_ns(edge.self); }
+  std::uint64_t total_ns(const columns::Edge& edge) const { return clock->to_ns(edge.total); }
+  std::uint64_t self_ns(const columns::Edge& edge) const { return clock->to_ns(edge.self); }
   bool has(std::uint32_t number) const { return place_of.contains(number); }
 };
 
 void print_text(const Graph& graph, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
-  const auto print = [&](const query::Edge& edge, char sign, std::string_view name) {
+  const auto print = [&](const columns::Edge& edge, char sign, std::string_view name) {
     const std::string line = fmt::format("  {:>10} {:>10} {:>12}  {} ", duration_text(graph.total_ns(edge)),
                                          duration_text(graph.self_ns(edge)), count_text(edge.calls), sign);
     output.append(line +
@@ -76,8 +76,8 @@ void print_text(const Graph& graph, Screen& screen) {
                   "\n");
   };
   // Edges by function, each list by falling total as all of them are.
-  std::vector<std::vector<const query::Edge*>> callers(graph.report.functions.size()), callees(callers.size());
-  for (const query::Edge& edge : graph.edges) {
+  std::vector<std::vector<const columns::Edge*>> callers(graph.report.functions.size()), callees(callers.size());
+  for (const columns::Edge& edge : graph.edges) {
     if (const auto at = graph.place_of.find(edge.callee); at != graph.place_of.end() && edge.caller != edge.callee)
       callers[at->second].push_back(&edge);
     if (const auto at = graph.place_of.find(edge.caller); at != graph.place_of.end())
@@ -92,9 +92,10 @@ void print_text(const Graph& graph, Screen& screen) {
     const std::string name = printable(f.name);
     output.append((i == 0 ? "" : "\n") + screen.paint(Style::kStrong, shorten(name, width, Shorten::kName)) + "\n" +
                   wrap("  " + facts, width, 2) + "\n");
-    for (const query::Edge* edge : callers[i])
-      print(*edge, '<', edge->caller == query::kNoFunction ? "(nothing traced)" : printable(graph.name(edge->caller)));
-    for (const query::Edge* edge : callees[i]) {
+    for (const columns::Edge* edge : callers[i])
+      print(*edge, '<',
+            edge->caller == columns::kNoFunction ? "(nothing traced)" : printable(graph.name(edge->caller)));
+    for (const columns::Edge* edge : callees[i]) {
       const bool own = edge->caller == edge->callee;
       print(*edge, own ? '@' : '>', own ? "calls of itself" : printable(graph.name(edge->callee)));
     }
@@ -140,8 +141,8 @@ void print_picture(const Graph& graph, bool dot, Output& output) {
         dot ? fmt::format("  f{} [label=\"{}\\n{}, total {}, self {}\"];\n", i, dot_text(name), calls, total, self)
             : fmt::format("  f{}[\"{}<br>{}, total {}, self {}\"]\n", i, mermaid_text(name), calls, total, self));
   }
-  for (const query::Edge& edge : graph.edges) {
-    if (edge.caller == query::kNoFunction || !graph.has(edge.caller) || !graph.has(edge.callee)) continue;
+  for (const columns::Edge& edge : graph.edges) {
+    if (edge.caller == columns::kNoFunction || !graph.has(edge.caller) || !graph.has(edge.callee)) continue;
     const std::string label = fmt::format("{}, {}", plural(edge.calls, "call"), duration_text(graph.total_ns(edge)));
     const std::size_t from = graph.place_of.at(edge.caller), to = graph.place_of.at(edge.callee);
     output.append(dot ? fmt::format("  f{} -> f{} [label=\"{}\"];\n", from, to, label)
@@ -160,9 +161,9 @@ void print_json(const Graph& graph, const reader::Trace& trace, Output& output) 
     json.close('}').flush(output);
   }
   json.line().close(']').key("edges").open('[');
-  for (const query::Edge& edge : graph.edges) {
+  for (const columns::Edge& edge : graph.edges) {
     json.line().open('{');
-    if (edge.caller == query::kNoFunction) {
+    if (edge.caller == columns::kNoFunction) {
       json.key("caller").null().key("caller_name").null();
     } else {
       json.field("caller", edge.caller).field("caller_name", graph.name(edge.caller));
@@ -179,7 +180,7 @@ int graph_command(const Options& options) {
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
   analysis::ReportBuilder builder(trace, (*input)->function_set());
-  query::EdgeSums sums;
+  columns::EdgeSums sums;
   Graph graph;
   (*input)->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
     builder.add(thread, calls);
@@ -198,14 +199,14 @@ int graph_command(const Options& options) {
     graph.left_out = found - limit;
   }
   for (std::size_t i = 0; i < graph.report.functions.size(); ++i) graph.place_of[graph.report.functions[i].number] = i;
-  for (const query::Edge& edge : sums.edges())
+  for (const columns::Edge& edge : sums.edges())
     if (graph.has(edge.caller) || graph.has(edge.callee)) {
       graph.edges.push_back(edge);
       std::uint64_t& total = graph.edges.back().total;
       if (static_cast<std::int64_t>(total) < 0) total = 0;
     }
   std::stable_sort(graph.edges.begin(), graph.edges.end(),
-                   [](const query::Edge& a, const query::Edge& b) { return a.total > b.total; });
+                   [](const columns::Edge& a, const columns::Edge& b) { return a.total > b.total; });
 
   if (options.format == "text") {
     Screen screen(options.text);

@@ -15,7 +15,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "query/table.h"
+#include "columns/table.h"
 
 namespace karst::cli {
 namespace {
@@ -46,7 +46,7 @@ constexpr std::size_t kUsualBars = 60;  // columns, where lines have no end
 constexpr std::size_t kUsualFunctions = 3;
 
 /// Adds neighbours up so that no more than so many lines are left.
-void coarsen(query::Histogram& of) {
+void coarsen(columns::Histogram& of) {
   const std::size_t step = (of.counts.size() + kMostLines - 1) / kMostLines;
   std::vector<std::uint64_t> edges, counts;
   for (std::size_t i = 0; i < of.counts.size(); ++i) {
@@ -75,8 +75,8 @@ void print_one(const analysis::FunctionReport& f, std::vector<std::uint64_t> dur
     output.append(wrap("  no call is complete: durations are not known", width, 2) + "\n");
     return;
   }
-  const std::uint64_t p90 = query::percentile(durations, 90);
-  query::Histogram of = query::histogram_of(durations);
+  const std::uint64_t p90 = columns::percentile(durations, 90);
+  columns::Histogram of = columns::histogram_of(durations);
   output.append(wrap(fmt::format("  p50 {}  p90 {}  p99 {}  max {}", ns(of.of.p50), ns(p90), ns(of.of.p99), ns(of.max)),
                      width, 0) +
                 "\n");
@@ -105,9 +105,9 @@ void print_json(const analysis::Report& report, const analysis::ReportBuilder& b
     json.line().open('{').field("name", f.name).field("module", f.module).field("file", f.file).field("line", f.line);
     json.field("calls", f.calls).field("open_calls", f.open_calls).field("total_ns", f.total_ns);
     json.field("min_ns", f.min_ns).field("mean_ns", f.mean_ns).field("p50_ns", f.p50_ns);
-    json.field("p90_ns", durations.empty() ? 0 : clock.to_ns(query::percentile(durations, 90)));
+    json.field("p90_ns", durations.empty() ? 0 : clock.to_ns(columns::percentile(durations, 90)));
     json.field("p99_ns", f.p99_ns).field("max_ns", f.max_ns);
-    const query::Histogram of = query::histogram_of(durations);
+    const columns::Histogram of = columns::histogram_of(durations);
     json.list("edges_ns", of.edges, [&](std::uint64_t edge) { return clock.to_ns(edge); });
     json.list("counts", of.counts, [](std::uint64_t count) { return count; });
     json.close('}').flush(output);

@@ -10,10 +10,10 @@
 #include "analysis/selection.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "engine/cut/cut.h"
+#include "engine/index/index.h"
 #include "format/moments.h"
 #include "reader/moments.h"
-#include "view/cut/cut.h"
-#include "view/index/index.h"
 
 namespace karst::cli {
 namespace {
@@ -101,15 +101,15 @@ Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, s
   const std::string name = trace.name();
   const auto found = reader::find_moment(trace, number);
   if (!found) return found.error();
-  const view::TickRange range{(*found)->kept_from, (*found)->kept_to + ((*found)->kept_to != kNever ? 1 : 0)};
-  view::IndexProgress progress;
-  auto index = view::TraceIndex::build(std::move(trace), progress);
+  const engine::TickRange range{(*found)->kept_from, (*found)->kept_to + ((*found)->kept_to != kNever ? 1 : 0)};
+  engine::IndexProgress progress;
+  auto index = engine::TraceIndex::build(std::move(trace), progress);
   if (!index) return index.error();
-  view::Scope scope(**index);
+  engine::Scope scope(**index);
   for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) {
-    scope.add(i, view::rows_in((*index)->threads()[i].calls, range));
+    scope.add(i, engine::rows_in((*index)->threads()[i].calls, range));
   }
-  auto cut = view::cut_trace(scope);
+  auto cut = engine::cut_trace(scope);
   if (!cut) return cut.error();
   bytes = std::move(*cut);
   return reader::Trace::open_memory(bytes, name);

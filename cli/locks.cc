@@ -315,7 +315,7 @@ int locks(const Options& options) {
   reader::Calls holder;
   analysis::find_holders(trace, found.waits, [&](const reader::Thread& thread) {
     holder = reader::rebuild_calls(trace, thread, std::move(holder));
-    return query::CallColumns(holder);
+    return columns::CallColumns(holder);
   });
   const LockPrinter printer(**input, found, options.limit);
   if (options.format == "text") {

@@ -75,7 +75,7 @@ class Rows {
   std::string_view name(std::uint32_t node) const {
     const std::uint32_t function = use_.tree.nodes()[node].function;
     if (node == 0) return "(in no traced call)";
-    if (function == query::FlameTree::kOther) return "(more paths than can be told apart)";
+    if (function == columns::FlameTree::kOther) return "(more paths than can be told apart)";
     return parts_.functions().functions()[function].name;
   }
   std::string path(std::uint32_t node) const {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/selection.h"
+#include "columns/selection.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -45,7 +45,7 @@ std::uint32_t row_of(const Input& input, const reader::Thread& thread, const rea
 
 /// Takes the notes out that were not made in a call or below it.
 void keep_below(const reader::Calls& calls, std::uint32_t row, std::vector<bool>& pass) {
-  const std::uint32_t last = query::subtree_end(query::CallColumns(calls), row);
+  const std::uint32_t last = columns::subtree_end(columns::CallColumns(calls), row);
   for (std::size_t i = 0; i < pass.size(); ++i)
     pass[i] = pass[i] && calls.notes[i].row >= row && calls.notes[i].row < last;
 }

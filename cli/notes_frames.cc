@@ -16,7 +16,7 @@
 #include "cli/csv.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "query/table.h"
+#include "columns/table.h"
 
 namespace karst::cli {
 namespace {
@@ -35,7 +35,7 @@ struct FrameSet {
   std::uint64_t sum = 0, over = 0;
   std::vector<std::uint64_t> ns;
 
-  std::uint64_t percentile(std::uint64_t percent) const { return query::percentile(ns, percent); }
+  std::uint64_t percentile(std::uint64_t percent) const { return columns::percentile(ns, percent); }
   std::uint64_t mean() const { return sum / frames.size(); }
   std::uint64_t most() const { return frames[slow.front()].ns; }
 };

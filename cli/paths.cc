@@ -47,17 +47,17 @@ Result<std::unique_ptr<Paths>> memory_paths(const Input& input, double (*of)(con
 /// What samples saw below the nodes of a tree, until all of its weights are known.
 class SampledPaths {
  public:
-  SampledPaths(const Input& input, query::FlameTree& tree, analysis::SamplesOf which)
+  SampledPaths(const Input& input, columns::FlameTree& tree, analysis::SamplesOf which)
       : input_(input),
         tree_(tree),
-        range_(input.filter.range.value_or(query::TickRange())),
+        range_(input.filter.range.value_or(columns::TickRange())),
         places_(input.trace, which) {
     places_.know_calls_from(range_.begin);
   }
 
-  void add(const reader::Thread& thread, const reader::Calls& calls, const query::Scope::Part& part) {
+  void add(const reader::Thread& thread, const reader::Calls& calls, const columns::Scope::Part& part) {
     analysis::PathNodes nodes(tree_, part, calls);
-    places_.each(thread, query::CallColumns(calls), calls.first_ticks,
+    places_.each(thread, columns::CallColumns(calls), calls.first_ticks,
                  [&](const analysis::SamplePlace& place) { add(place, nodes.of(place.row)); });
   }
   /// Of threads of which no call was traced.
@@ -97,8 +97,8 @@ class SampledPaths {
     std::map<std::uint32_t, std::uint64_t> at;  // by node
   };
   const Input& input_;
-  query::FlameTree& tree_;
-  const query::TickRange range_;
+  columns::FlameTree& tree_;
+  const columns::TickRange range_;
   analysis::SamplePlaces places_;
   std::map<std::uint32_t, Seen> seen_;  // by node
 };
@@ -122,8 +122,8 @@ void add_by_option(Command command, std::string& by, bool calls) {
 }
 
 std::string_view Paths::name(std::uint32_t function) const {
-  if (function == query::FlameTree::kRoot) return "all";
-  if (function == query::FlameTree::kOther) return "(more paths than can be told apart)";
+  if (function == columns::FlameTree::kRoot) return "all";
+  if (function == columns::FlameTree::kOther) return "(more paths than can be told apart)";
   if (is_sampled(function)) return input.trace.samples().functions[function - kFirstSampled].name;
   return parts.functions().functions()[function].name;
 }
@@ -141,12 +141,12 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
     return Error{fmt::format(
         "{} does not say when threads were on a CPU, as --by {} needs: record with 'karst run --sched auto'",
         input.trace.name(), by)};
-  const query::TimeOf what = by == "cpu"       ? query::TimeOf::kRunning
-                             : by == "blocked" ? query::TimeOf::kBlocked
-                                               : query::TimeOf::kAll;
+  const columns::TimeOf what = by == "cpu"       ? columns::TimeOf::kRunning
+                               : by == "blocked" ? columns::TimeOf::kBlocked
+                                                 : columns::TimeOf::kAll;
   auto paths = std::make_unique<Paths>(input);
   if (by == "calls") paths->by = Weight::kCalls;
-  query::FlameTree tree;
+  columns::FlameTree tree;
   std::unique_ptr<SampledPaths> sampled;
   if (samples && !input.trace.samples().empty() && input.function_set() == nullptr && by != "calls")
     sampled = std::make_unique<SampledPaths>(input, tree,
@@ -154,8 +154,8 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
                                              : by == "blocked" ? analysis::SamplesOf::kWaits
                                                                : analysis::SamplesOf::kBoth);
   input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    const query::Scope::Part& part = paths->parts.of(thread, calls);
-    if (calls.size() != 0) tree.add(part, query::kNoFunction, what);
+    const columns::Scope::Part& part = paths->parts.of(thread, calls);
+    if (calls.size() != 0) tree.add(part, columns::kNoFunction, what);
     if (sampled != nullptr) sampled->add(thread, calls, part);
   });
   tree.settle();
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
   if (paths->tree.nodes().size() == 1) return nothing_passes(input);
   if (paths->tree.truncated()) {
     std::fprintf(stderr, "karst: %s has more than %s paths; what is beyond them is added up\n",
-                 printable(input.trace.name()).c_str(), count_text(query::FlameTree::kMaxNodes).c_str());
+                 printable(input.trace.name()).c_str(), count_text(columns::FlameTree::kMaxNodes).c_str());
   }
   return paths;
 }

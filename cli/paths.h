@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "cli/options.h"
 #include "cli/trace_input.h"
-#include "query/flame.h"
+#include "columns/flame.h"
 
 namespace karst::cli {
 
@@ -27,12 +27,12 @@ struct Paths {
 
   const Input& input;
   analysis::Parts parts;
-  query::FlameTree tree;  ///< of the paths that end in functions that were asked for; weighed()
+  columns::FlameTree tree;  ///< of the paths that end in functions that were asked for; weighed()
   Weight by = Weight::kTime;
 
   /// A node's function is no traced one: samples saw it below a call.
   static bool is_sampled(std::uint32_t function) {
-    return function >= kFirstSampled && function < query::FlameTree::kOther;
+    return function >= kFirstSampled && function < columns::FlameTree::kOther;
   }
   /// The name of a node's function as the trace has it; of the root "all".
   std::string_view name(std::uint32_t function) const;

@@ -346,7 +346,7 @@ struct ThreadOverhead {
 
 ThreadOverhead overhead_of(const reader::Thread& thread, const reader::Calls& calls, const reader::Clock& clock) {
   std::uint64_t counted = 0;
-  for (const std::uint8_t marks : calls.marks) counted += query::is_counted(marks) ? 1 : 0;
+  for (const std::uint8_t marks : calls.marks) counted += columns::is_counted(marks) ? 1 : 0;
   const std::uint64_t span = calls.last_ticks > calls.first_ticks ? calls.last_ticks - calls.first_ticks : 0;
   std::uint64_t ticks = counted * calls.usual_call_cost / format::kCallCostUnit;
   for (const reader::Note& note : calls.notes) ticks += analysis::ticks_of_tracing(calls, note);
@@ -470,7 +470,7 @@ int report_command(const Options& options) {
       parts.of ? &parts : nullptr);
   analysis::Report report = builder.finish();
   if (const auto& range = (*input)->filter.range) {
-    const query::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
+    const columns::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
     report.span_ns = trace.clock().to_ns(range->clip(whole.begin, whole.end));
   }
   const Sortable& by = sortable(options.overhead && options.sort == "total" ? "tracing" : options.sort);

@@ -18,7 +18,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "sampler/sampler.h"
+#include "kernel/sampler.h"
 
 namespace karst::cli {
 namespace {
@@ -85,7 +85,7 @@ bool takes_calls(const InputOptions& options) {
 
 class Adder {
  public:
-  Adder(const Input& input, const InputOptions& options, const query::TickRange& range, Sums& sums)
+  Adder(const Input& input, const InputOptions& options, const columns::TickRange& range, Sums& sums)
       : input_(input), takes_calls_(takes_calls(options)), range_(range), sums_(sums) {
     sums_.rows.resize(input.trace.samples().functions.size());
     seen_.resize(sums_.rows.size());
@@ -135,7 +135,7 @@ class Adder {
  private:
   const Input& input_;
   const bool takes_calls_;
-  const query::TickRange range_;
+  const columns::TickRange range_;
   Sums& sums_;
   std::vector<std::uint64_t> seen_;  // by function: the last sample in whose stack it was
   std::uint64_t number_ = 0;
@@ -272,13 +272,13 @@ int samples(const Options& options) {
   const reader::Trace& trace = (*input)->trace;
   const bool of_waits = options.by == "blocked";
   if (const std::string why = why_none(trace, of_waits); !why.empty()) return fail({why});
-  const query::TickRange range = (*input)->filter.range.value_or(query::TickRange());
+  const columns::TickRange range = (*input)->filter.range.value_or(columns::TickRange());
   Sums sums;
   Adder adder(**input, options.input, range, sums);
   analysis::SamplePlaces places(trace, of_waits ? analysis::SamplesOf::kWaits : analysis::SamplesOf::kCpu);
   places.know_calls_from(range.begin);
   (*input)->each_thread("placing samples", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    places.each(thread, query::CallColumns(calls), calls.first_ticks,
+    places.each(thread, columns::CallColumns(calls), calls.first_ticks,
                 [&](const analysis::SamplePlace& place) { adder.add(thread, calls, place); });
   });
   if ((*input)->has_all_threads) places.each_other([&](const analysis::SamplePlace& place) { adder.add(0, 0, place); });
@@ -306,7 +306,7 @@ void add_sample_option(Command command, std::optional<std::uint32_t>& per_second
                               "below traced\ncalls, and where there are none; see karst samples, karst flame") +
                       otherwise)
       .type_name("N")
-      .check(number_to(sampler::kMostPerSecond));
+      .check(number_to(kernel::kMostPerSecond));
 }
 
 void say_how_sampled(std::uint32_t per_second, const reader::SampleLog& log) {

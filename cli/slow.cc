@@ -22,7 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "query/scope.h"
+#include "columns/scope.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -76,9 +76,9 @@ class SlowPrinter {
         width_(screen.width()),
         lock_waits_(trace_),
         calls_(calls),
-        kept_off_(trace_, [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); }) {
+        kept_off_(trace_, [this](const reader::Thread& of) { return columns::CallColumns(all_calls_of(of)); }) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
-    const query::TickRange asked = input.filter.range.value_or(query::TickRange{});
+    const columns::TickRange asked = input.filter.range.value_or(columns::TickRange{});
     length_ = asked.clip(analysis::first_ticks(trace()), analysis::last_ticks(trace()));
   }
 
@@ -335,7 +335,7 @@ class SlowPrinter {
 
   std::vector<analysis::ChainLink> chain(const reader::Thread& thread, const analysis::Wait& wait) {
     return analysis::follow_waits(waits_.get(), lock_waits_, thread, wait,
-                                  [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); });
+                                  [this](const reader::Thread& of) { return columns::CallColumns(all_calls_of(of)); });
   }
 
   void write_wait(const analysis::Wait& wait) {
@@ -433,7 +433,7 @@ int slow(const Options& options) {
     for (const reader::Thread* thread : (*input)->threads) {
       const reader::Calls& of = calls_of.of(*thread);
       finder.find(*thread, of);
-      calls += static_cast<std::uint64_t>(std::count_if(of.marks.begin(), of.marks.end(), query::is_counted));
+      calls += static_cast<std::uint64_t>(std::count_if(of.marks.begin(), of.marks.end(), columns::is_counted));
       progress.done += of.events;
     }
   }

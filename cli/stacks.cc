@@ -47,12 +47,12 @@ By bytes of memory, total and self are bytes, in json total_bytes, self_bytes.)"
 constexpr std::uint32_t kMostIndented = 100;
 
 void print_text(const Paths& paths, const Options& options, Screen& screen) {
-  const query::FlameView view = query::prune(paths.tree, 0, options.share / 100);
+  const columns::FlameView view = columns::prune(paths.tree, 0, options.share / 100);
   Output& output = screen.output();
   const std::size_t width = screen.width();
   const std::uint32_t most_indented =
       width == 0 ? kMostIndented : static_cast<std::uint32_t>(std::max<std::size_t>(width / 8, 2));
-  const query::FlameNode::Side& all = paths.tree.nodes()[0].side[0];
+  const columns::FlameNode::Side& all = paths.tree.nodes()[0].side[0];
   output.append(
       shorten(fmt::format("{}: {} on {}, {}", printable(paths.input.trace.name()), plural(all.calls, paths.counted()),
                           plural(paths.tree.nodes().size() - 1, "path"), paths.weight(all.total)),
@@ -75,12 +75,12 @@ void print_text(const Paths& paths, const Options& options, Screen& screen) {
   print("total", "self", paths.by == Weight::kBytes ? "allocations" : "calls", 0, "function", false);
   std::vector<std::uint32_t> levels(view.nodes.size());
   for (std::size_t i = 1; i < view.nodes.size() && !output.failed(); ++i) {
-    const query::FlameView::Node& node = view.nodes[i];
+    const columns::FlameView::Node& node = view.nodes[i];
     const std::uint32_t level = node.parent == 0 ? 0 : levels[static_cast<std::size_t>(node.parent)] + 1;
     levels[i] = level;
     if (level >= options.depth) continue;
-    const query::FlameNode::Side& of = node.side[0];
-    if (node.function == query::kFlameMerged) {
+    const columns::FlameNode::Side& of = node.side[0];
+    if (node.function == columns::kFlameMerged) {
       print(paths.weight(of.total), "", "", level, fmt::format("({} smaller)", count_text(node.merged)), false);
     } else {
       print(paths.weight(of.total), paths.weight(of.self),

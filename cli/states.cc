@@ -62,16 +62,16 @@ void add_state_options(Command command, StateArguments& arguments) {
       .type_name("SIZE");
 }
 
-Result<sched::StateOptions> state_options(const StateArguments& arguments) {
-  sched::StateOptions options;
-  if (arguments.sched == "perf") options.wanted = sched::Wanted::kPerf;
-  if (arguments.sched == "ftrace") options.wanted = sched::Wanted::kFtrace;
-  if (arguments.sched == "off") options.wanted = sched::Wanted::kOff;
+Result<kernel::StateOptions> state_options(const StateArguments& arguments) {
+  kernel::StateOptions options;
+  if (arguments.sched == "perf") options.wanted = kernel::Wanted::kPerf;
+  if (arguments.sched == "ftrace") options.wanted = kernel::Wanted::kFtrace;
+  if (arguments.sched == "off") options.wanted = kernel::Wanted::kOff;
   options.syscalls = arguments.syscalls;
   options.cpus = arguments.cpus;
   if (arguments.memory) {
     std::uint64_t bytes = 0;
-    if (!format::parse_memory_size(arguments.memory->c_str(), bytes) || bytes < sched::kLeastStateMemory)
+    if (!format::parse_memory_size(arguments.memory->c_str(), bytes) || bytes < kernel::kLeastStateMemory)
       return Error{"--sched-memory " + *arguments.memory + ": a size from 1M to 64G is needed, like 256M"};
     options.memory = bytes;
   }

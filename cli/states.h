@@ -7,9 +7,9 @@
 #include "base/result.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "kernel/recorder.h"
 #include "reader/states.h"
 #include "reader/trace.h"
-#include "sched/recorder.h"
 
 namespace karst::cli {
 
@@ -23,7 +23,7 @@ struct StateArguments {
 /// Adds --sched, --syscalls, --cpus and --sched-memory; `arguments` outlives the parse.
 void add_state_options(Command command, StateArguments& arguments);
 /// Error: a value that cannot be, in words for the user.
-Result<sched::StateOptions> state_options(const StateArguments& arguments);
+Result<kernel::StateOptions> state_options(const StateArguments& arguments);
 
 /// Says on stderr that states are missing: if they were asked for by name, or else the first time that this user
 /// gets none.

@@ -200,18 +200,18 @@ std::uint64_t ticks_in(const Clock& clock, std::uint64_t ns) {
 }
 
 /// The part of the time from `origin` on, as `options` name it, within `kept`. Error: nothing happened in it.
-Result<std::optional<query::TickRange>> time_of(const InputOptions& options, const reader::Trace& trace,
-                                                std::uint64_t origin, std::uint64_t last,
-                                                std::optional<query::TickRange> kept) {
+Result<std::optional<columns::TickRange>> time_of(const InputOptions& options, const reader::Trace& trace,
+                                                  std::uint64_t origin, std::uint64_t last,
+                                                  std::optional<columns::TickRange> kept) {
   if (options.range.empty()) return kept;
   const auto asked = parse_range(options.range);
   if (!asked) return asked.error();
   const auto at = [&](const AskedRange::Edge& edge) {
     const std::uint64_t ticks = ticks_in(trace.clock(), edge.ns);
     if (edge.from_end) return last - std::min(ticks, last - origin);
-    return ticks > query::TickRange{}.end - origin ? query::TickRange{}.end : origin + ticks;
+    return ticks > columns::TickRange{}.end - origin ? columns::TickRange{}.end : origin + ticks;
   };
-  query::TickRange range{at(asked->begin), at(asked->end)};
+  columns::TickRange range{at(asked->begin), at(asked->end)};
   const auto since = [&](std::uint64_t ticks) {
     return duration_text(trace.clock().to_ns(ticks > origin ? std::min(ticks, last) - origin : 0));
   };
@@ -242,11 +242,11 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   std::vector<std::byte> bytes;
   const bool damaged = !trace->problems().empty();
   const std::uint64_t origin = analysis::first_ticks(*trace), last = analysis::last_ticks(*trace);
-  std::optional<query::TickRange> kept;
+  std::optional<columns::TickRange> kept;
   if (options.kept != 0) {
     const auto moment = reader::find_moment(*trace, options.kept);
     if (!moment) return moment.error();
-    kept = query::TickRange{(*moment)->kept_from, (*moment)->kept_to};
+    kept = columns::TickRange{(*moment)->kept_from, (*moment)->kept_to};
     auto cut = cut_to_moment(std::move(*trace), options.kept, bytes);
     if (!cut) return cut.error();
     const symbols::ResolveOptions names;

@@ -49,7 +49,7 @@ struct AskedRange {
     std::uint64_t ns;
     bool from_end = false;  ///< so much before the trace's end, not since its start
   };
-  Edge begin{0}, end{query::TickRange{}.end};
+  Edge begin{0}, end{columns::TickRange{}.end};
 };
 /// "12.5ms.." and "..13ms" have one end; "-10ms.." begins 10 ms before the trace's end. `-` may stand for `..` where
 /// neither is. Error: it is no range, or an empty one.

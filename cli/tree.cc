@@ -319,7 +319,7 @@ class TreePrinter {
     reader::Calls calls;
     const analysis::KeptOffFinder finder(trace, [&](const reader::Thread& of) {
       calls = reader::rebuild_calls(trace, of, std::move(calls));
-      return query::CallColumns(calls);
+      return columns::CallColumns(calls);
     });
     std::vector<analysis::KeptOff> found = finder.of(all);
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -20,8 +20,8 @@
 #include "cli/kept.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "engine/server/server.h"
 #include "reader/trace.h"
-#include "view/server/server.h"
 
 namespace karst::cli {
 namespace {
@@ -99,11 +99,11 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
 
-  view::ServerOptions options;
+  engine::ServerOptions options;
   options.files.assign(files.begin(), files.end());
   options.version = KARST_VERSION;
   options.keep = keep;
-  auto server = view::Server::start(std::move(options));
+  auto server = engine::Server::start(std::move(options));
   if (!server) return fail(server.error());
   const std::string url = (*server)->url() + shown;
   const bool remote = has("SSH_CONNECTION") && !has("DISPLAY") && !has("WAYLAND_DISPLAY");

@@ -27,7 +27,7 @@ reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread,
 std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options) {
   std::vector<analysis::Flow> flows = analysis::flows_of(trace, options.threads);
   if (!options.filter.range) return flows;
-  const query::TickRange range = *options.filter.range;
+  const columns::TickRange range = *options.filter.range;
   for (analysis::Flow& flow : flows)
     std::erase_if(flow.steps, [range](const analysis::FlowStep& step) {
       return step.end < range.begin || step.begin >= range.end;
@@ -39,7 +39,7 @@ std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& 
 std::vector<Waking> wakings_of(const reader::Trace& trace, const Options& options) {
   std::vector<Waking> wakings;
   if (trace.states().empty()) return wakings;
-  const query::TickRange range = options.filter.range.value_or(query::TickRange());
+  const columns::TickRange range = options.filter.range.value_or(columns::TickRange());
   const std::set<const reader::Thread*> exported(options.threads.begin(), options.threads.end());
   const analysis::Waits waits(trace, 1);
   for (const reader::Thread* const thread : options.threads)

@@ -37,7 +37,7 @@ void each_sample(const reader::Trace& trace, const Options& options,
     if (!goes_on) return;
     if (!places.has(*thread)) continue;
     const reader::Calls calls = of_calls ? calls_of(trace, *thread, options) : reader::Calls();
-    places.each(*thread, query::CallColumns(calls), calls.first_ticks, [&](const analysis::SamplePlace& place) {
+    places.each(*thread, columns::CallColumns(calls), calls.first_ticks, [&](const analysis::SamplePlace& place) {
       if (of_calls && place.row == reader::kNoParent) return;
       if (options.functions != nullptr && !is_in(*options.functions, thread->process, calls, place.row)) return;
       give(*place.sample);

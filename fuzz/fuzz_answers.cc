@@ -27,13 +27,13 @@
 
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "engine/api/api.h"
+#include "engine/cut/cut.h"
+#include "engine/index/index.h"
 #include "format/checksum.h"
 #include "format/trace.h"
 #include "fuzz/require.h"
 #include "reader/trace.h"
-#include "view/api/api.h"
-#include "view/cut/cut.h"
-#include "view/index/index.h"
 #include "write/synthetic.h"
 
 extern "C" __attribute__((weak)) void __sanitizer_set_report_fd(void* fd);
@@ -179,8 +179,8 @@ void ask(const std::vector<std::string>& line, const Desk& desk, const Streams& 
   if (json && status == cli::kExitOk) hold(is_json(text), "what is called JSON is JSON");
 }
 
-void ask(view::Api& api, const std::string& path, const view::Parameters& parameters) {
-  const view::Reply reply = api.answer(path, parameters);
+void ask(engine::Api& api, const std::string& path, const engine::Parameters& parameters) {
+  const engine::Reply reply = api.answer(path, parameters);
   const auto hold = [&](bool condition, const char* what) {
     if (!condition) {
       std::fprintf(stderr, "%s", path.c_str());
@@ -203,11 +203,11 @@ std::vector<std::size_t> some_rows(std::size_t count) {
 }
 
 void ask_page(reader::Trace trace) {
-  view::IndexProgress progress;
-  const auto index = view::TraceIndex::build(std::move(trace), progress);
+  engine::IndexProgress progress;
+  const auto index = engine::TraceIndex::build(std::move(trace), progress);
   if (!index) return;
-  view::Api api({index->get(), index->get()}, "fuzz");
-  api.set_server({.cut = view::cut_trace});
+  engine::Api api({index->get(), index->get()}, "fuzz");
+  api.set_server({.cut = engine::cut_trace});
   for (const char* path : {"trace", "minimap", "functions", "flame", "outliers", "requests", "notes", "plots", "colors",
                            "frames", "locks", "memory", "threads", "align", "tiles"}) {
     ask(api, path, {{"width", "300"}});

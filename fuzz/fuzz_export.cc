@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/cut/exported_page.h"
+#include "engine/index/index.h"
 #include "export/export.h"
 #include "fuzz/require.h"
 #include "reader/trace.h"
-#include "view/cut/exported_page.h"
-#include "view/index/index.h"
 
 namespace {
 
@@ -51,10 +51,10 @@ bool is_perfetto(const std::string& bytes) {
 }
 
 void check_page(reader::Trace trace) {
-  view::IndexProgress progress;
-  const auto index = view::TraceIndex::build(std::move(trace), progress);
+  engine::IndexProgress progress;
+  const auto index = engine::TraceIndex::build(std::move(trace), progress);
   if (!index) return;
-  view::HtmlOptions options;
+  engine::HtmlOptions options;
   options.version = "fuzz";
   for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) options.threads.push_back(i);
   for (const bool aggregated : {false, true}) {

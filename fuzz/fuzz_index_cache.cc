@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/api/api.h"
+#include "engine/index/index_cache.h"
 #include "format/checksum.h"
 #include "fuzz/require.h"
-#include "test/view/random_trace.h"
-#include "view/api/api.h"
-#include "view/index/index_cache.h"
+#include "test/engine/random_trace.h"
 
 namespace {
 
@@ -27,7 +27,7 @@ using namespace karst;
 using fuzz::require;
 namespace fs = std::filesystem;
 
-// Of view/index/index_cache.cc's Header.
+// Of engine/index/index_cache.cc's Header.
 constexpr std::size_t kHeader = 88;
 constexpr std::size_t kMagicAndContents = 32;
 constexpr std::size_t kSize = 32;
@@ -89,10 +89,10 @@ struct World {
       require(writer.ok(), "a trace can be written");
       sample.write(*writer);
     }
-    view::IndexProgress progress;
+    engine::IndexProgress progress;
     const std::atomic<bool> stop = false;
-    const view::IndexCache kept = cache();
-    const auto built = view::TraceIndex::build(trace, progress, &kept);
+    const engine::IndexCache kept = cache();
+    const auto built = engine::TraceIndex::build(trace, progress, &kept);
     require(built.ok() && kept.save(**built, stop), "an index can be kept");
     index = kept.file_of(kept.look_at(trace));
     std::ifstream in(index, std::ios::binary);
@@ -105,7 +105,7 @@ struct World {
     std::error_code error;
     fs::remove_all(directory, error);
   }
-  view::IndexCache cache() const { return view::IndexCache(directory / "cache", std::uint64_t{1} << 30U, 0); }
+  engine::IndexCache cache() const { return engine::IndexCache(directory / "cache", std::uint64_t{1} << 30U, 0); }
 };
 
 }  // namespace
@@ -120,12 +120,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   ::chmod(world.index.c_str(), 0600);
-  view::IndexProgress progress;
-  const view::IndexCache cache = world.cache();
-  const auto index = view::TraceIndex::build(world.trace, progress, &cache);
+  engine::IndexProgress progress;
+  const engine::IndexCache cache = world.cache();
+  const auto index = engine::TraceIndex::build(world.trace, progress, &cache);
   require(index.ok(), "a trace can be shown whatever the cache holds");
-  view::Api api({index->get()}, "fuzz");
-  for (const auto& [path, parameters] : std::initializer_list<std::pair<const char*, view::Parameters>>{
+  engine::Api api({index->get()}, "fuzz");
+  for (const auto& [path, parameters] : std::initializer_list<std::pair<const char*, engine::Parameters>>{
            {"trace", {}},
            {"tiles", {{"width", "300"}}},
            {"tiles", {{"width", "10"}, {"function", "0"}}},

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <variant>
 
+#include "engine/api/api.h"
+#include "engine/cut/cut.h"
+#include "engine/server/http_request.h"
 #include "fuzz/require.h"
-#include "test/view/random_trace.h"
-#include "view/api/api.h"
-#include "view/cut/cut.h"
-#include "view/server/http_request.h"
+#include "test/engine/random_trace.h"
 
 namespace {
 
@@ -54,13 +54,13 @@ test::Indexed made(std::uint32_t seed) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const test::Indexed one = made(1);
   static const test::Indexed other = made(2);
-  static view::Api api({one.index.get(), other.index.get()}, "fuzz");
-  api.set_server({.cut = view::cut_trace});
-  const auto parsed = view::parse_request(
+  static engine::Api api({one.index.get(), other.index.get()}, "fuzz");
+  api.set_server({.cut = engine::cut_trace});
+  const auto parsed = engine::parse_request(
       std::string("GET /").append(reinterpret_cast<const char*>(data), size).append(" HTTP/1.1\r\n\r\n"));
-  const auto* request = std::get_if<view::HttpRequest>(&parsed);
+  const auto* request = std::get_if<engine::HttpRequest>(&parsed);
   if (request == nullptr) return 0;
-  const view::Reply reply = api.answer(std::string_view(request->path).substr(1), request->parameters);
+  const engine::Reply reply = api.answer(std::string_view(request->path).substr(1), request->parameters);
   require(
       reply.status == 200 || reply.status == 400 || reply.status == 404 || reply.status == 413 || reply.status == 507,
       "an answer, or a word why there is none");

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <variant>
 
+#include "engine/server/http_request.h"
 #include "fuzz/require.h"
-#include "view/server/http_request.h"
 
 namespace {
 
@@ -16,7 +16,7 @@ using namespace karst;
 using fuzz::require;
 
 // What was understood, written down again.
-std::string written(const view::HttpRequest& request) {
+std::string written(const engine::HttpRequest& request) {
   const auto escaped = [](std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -42,37 +42,37 @@ std::string written(const view::HttpRequest& request) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto whole = view::whole_head(bytes);
+  const auto whole = engine::whole_head(bytes);
   // In whatever pieces it comes, the end is the same.
   std::size_t known = 0;
-  auto in_pieces = view::whole_head(bytes.substr(0, 0));
+  auto in_pieces = engine::whole_head(bytes.substr(0, 0));
   for (std::size_t at = 0; at <= size && !in_pieces; at += 1 + at / 3 % 7) {
-    in_pieces = view::whole_head(bytes.substr(0, at), known);
+    in_pieces = engine::whole_head(bytes.substr(0, at), known);
     known = at;
   }
-  if (!in_pieces) in_pieces = view::whole_head(bytes, known);
+  if (!in_pieces) in_pieces = engine::whole_head(bytes, known);
   require(whole == in_pieces, "a head ends where it ends");
   if (!whole) return 0;
   require(*whole <= size, "a head is not longer than what came");
-  const auto parsed = view::parse_request(bytes.substr(0, *whole));
-  if (const auto* refusal = std::get_if<view::HttpRefusal>(&parsed)) {
+  const auto parsed = engine::parse_request(bytes.substr(0, *whole));
+  if (const auto* refusal = std::get_if<engine::HttpRefusal>(&parsed)) {
     require(refusal->status >= 400 && refusal->status < 500 && !refusal->why.empty(), "a refusal says why");
     return 0;
   }
-  const auto& request = std::get<view::HttpRequest>(parsed);
+  const auto& request = std::get<engine::HttpRequest>(parsed);
   require(request.path.starts_with('/'), "paths begin with /");
-  require(request.headers.size() <= view::kMostHeaders && *whole <= view::kMostHead, "heads are bounded");
+  require(request.headers.size() <= engine::kMostHeaders && *whole <= engine::kMostHead, "heads are bounded");
   require(request.header("transfer-encoding").empty() && request.header("expect").empty(), "there are no bodies");
   for (const auto& [name, value] : request.headers) {
     const auto harmless = [](char c) { return c != '\r' && c != '\n' && c != '\0'; };
     require(!name.empty() && std::all_of(name.begin(), name.end(), harmless), "names are names");
     require(std::all_of(value.begin(), value.end(), harmless), "values are one line");
   }
-  const auto again = view::parse_request(written(request));
-  const auto* same = std::get_if<view::HttpRequest>(&again);
+  const auto again = engine::parse_request(written(request));
+  const auto* same = std::get_if<engine::HttpRequest>(&again);
   // Escaped it may be longer than is allowed.
   if (same == nullptr) {
-    require(*whole * 3 > view::kMostTarget, "what was understood is understood again");
+    require(*whole * 3 > engine::kMostTarget, "what was understood is understood again");
     return 0;
   }
   require(same->path == request.path && same->parameters == request.parameters && same->headers == request.headers &&

@@ -1,5 +1,5 @@
 // What a thread is inside at some moment: all that the meaning of later events depends on. Whoever writes a part of a
-// thread's history as a trace of its own puts this before it (view/cut/cut.cc).
+// thread's history as a trace of its own puts this before it (engine/cut/cut.cc).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -18,11 +18,11 @@ constexpr std::size_t kMostUnknown = 16;  // one thread that is free is enough
 constexpr std::chrono::milliseconds kWhileStopped{3};
 constexpr std::chrono::seconds kToRead{5};
 
-Result<std::vector<std::uint64_t>> frames_of(sampler::LiveUnwinder& unwinder, const StackWords& stack,
+Result<std::vector<std::uint64_t>> frames_of(kernel::LiveUnwinder& unwinder, const StackWords& stack,
                                              std::chrono::milliseconds patience) {
   const user_regs_struct& r = stack.registers;
-  const sampler::Registers registers = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
-                                        r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+  const kernel::Registers registers = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+                                       r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
   return unwinder.frames(registers, std::as_bytes(std::span(stack.words)), patience);
 }
 
@@ -41,13 +41,13 @@ void DoubtfulStacks::prepare() {
   if (unknown_.empty()) return;
   std::ifstream file(process_.path("maps"));
   const std::string maps{std::istreambuf_iterator<char>(file), {}};
-  sampler::AddressSpaces now;
+  kernel::AddressSpaces now;
   const auto pid = static_cast<std::uint32_t>(process_.number());
   now.begin_with(pid, maps, {pid});
   if (!unwinder_ || *now.of(pid) != *spaces_.of(pid) || now.files() != spaces_.files()) {
     spaces_ = std::move(now);
-    auto started = sampler::LiveUnwinder::start(spaces_.of(pid), spaces_.files(),
-                                                symbols::Credentials::of_process(process_, geteuid(), getegid()));
+    auto started = kernel::LiveUnwinder::start(spaces_.of(pid), spaces_.files(),
+                                               symbols::Credentials::of_process(process_, geteuid(), getegid()));
     unwinder_.reset();
     if (started) unwinder_.emplace(std::move(*started));
   }

@@ -1,5 +1,5 @@
 // Stacks that have words from the allocator or the dynamic linker, which may be old: of a shell at its prompt, of an
-// interpreter that computes. Their frames are found as an exception's are, by the files' tables (sampler/unwind.h),
+// interpreter that computes. Their frames are found as an exception's are, by the files' tables (kernel/unwind.h),
 // while the thread is stopped: which takes a part of a millisecond once the files have been read.
 #pragma once
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "collect/inject/memory.h"
 #include "collect/inject/threads.h"
-#include "sampler/unwind.h"
+#include "kernel/unwind.h"
 
 namespace karst::collect {
 
@@ -24,8 +24,8 @@ class DoubtfulStacks {
 
  private:
   HeldProcess process_;
-  std::optional<sampler::LiveUnwinder> unwinder_;
-  sampler::AddressSpaces spaces_;  // that it knows
+  std::optional<kernel::LiveUnwinder> unwinder_;
+  kernel::AddressSpaces spaces_;  // that it knows
   std::vector<StackWords> unknown_;
 };
 

@@ -139,7 +139,7 @@ std::optional<std::vector<std::byte>> read_sealed(const Descriptor& fd) {
 
 }  // namespace
 
-void give_answer(Arrival asker, sched::StateRecorder& states, RecordedProcess* process) {
+void give_answer(Arrival asker, kernel::StateRecorder& states, RecordedProcess* process) {
   if (asker.uid != 0 && asker.uid != geteuid()) return asker.answer(AnswerOutcome::kOtherUser, {});
   if (process == nullptr) return asker.answer(AnswerOutcome::kUnknownProcess, {});
   std::vector<std::byte> bytes;

@@ -8,13 +8,13 @@
 #include "collect/launch/attach.h"
 #include "collect/launch/session.h"
 #include "collect/record/recording.h"
+#include "kernel/recorder.h"
 #include "reader/states.h"
-#include "sched/recorder.h"
 
 namespace karst::collect {
 
 /// Answers `asker` with what `states` has up to now. `process`: whose arena it names; null: there is none.
-void give_answer(Arrival asker, sched::StateRecorder& states, RecordedProcess* process);
+void give_answer(Arrival asker, kernel::StateRecorder& states, RecordedProcess* process);
 
 struct Answered {
   reader::StateLog states;  ///< where there is no answer, its source says why

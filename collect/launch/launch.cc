@@ -34,7 +34,7 @@
 #include "collect/launch/untraced_programs.h"
 #include "format/option_text.h"
 #include "format/system.h"
-#include "sched/quiet_thread.h"
+#include "kernel/quiet_thread.h"
 
 namespace karst::collect {
 namespace {
@@ -219,7 +219,7 @@ class Launcher {
   LaunchResult wait_untraced(const std::string& why) {
     std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
     while (running_) {
-      sched::wait_for(descriptors, unsure_ ? 50 : -1);
+      kernel::wait_for(descriptors, unsure_ ? 50 : -1);
       take_signals();
       if (unsure_) look_after_program();
     }
@@ -240,7 +240,7 @@ class Launcher {
       const std::size_t end_of_processes = descriptors.size();
       triggers_.add_descriptors(descriptors);
       const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting()) || unsure_;
-      sched::wait_for(descriptors, look_again ? 50 : -1);
+      kernel::wait_for(descriptors, look_again ? 50 : -1);
       take_hits();  // before a report that the process has become another program
       // Reports before ends: one that a process sent before it died is there by then.
       take_reports();
@@ -562,9 +562,9 @@ class Launcher {
   PlainPrograms plain_{options_.plain, options_.resolve};
   Session session_;
   Signals signals_;
-  sampler::Sampler sampler_{{options_.samples_per_second, options_.states.wanted != sched::Wanted::kOff,
-                             options_.user ? std::optional(options_.user->rights) : options_.resolve.as}};
-  std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);
+  kernel::Sampler sampler_{{options_.samples_per_second, options_.states.wanted != kernel::Wanted::kOff,
+                            options_.user ? std::optional(options_.user->rights) : options_.resolve.as}};
+  std::shared_ptr<kernel::StateRecorder> states_ = std::make_shared<kernel::StateRecorder>(options_.states);
   Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
   TriggerClock trigger_clock_;
   std::vector<TriggerHit> hits_;  // of processes that have not reported yet

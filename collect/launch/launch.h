@@ -17,8 +17,8 @@
 #include "collect/launch/user.h"
 #include "collect/record/recording.h"
 #include "format/option_table.h"
-#include "sampler/sampler.h"
-#include "sched/recorder.h"
+#include "kernel/recorder.h"
+#include "kernel/sampler.h"
 #include "symbols/places.h"
 
 namespace karst::collect {
@@ -43,7 +43,7 @@ struct LaunchOptions {
   /// Called for each trigger whose place the program does not have as it begins; libraries may have it later. May be
   /// empty.
   std::function<void(const reader::Problem&)> on_missing_trigger;
-  sched::StateOptions states;                   ///< how to record thread states
+  kernel::StateOptions states;                  ///< how to record thread states
   std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
   bool samples_if_untraced = false;             ///< a program is sampled only if none of its functions can be traced
   bool may_be_static = false;                   ///< of a program that is, samples are enough
@@ -78,11 +78,11 @@ struct LaunchResult {
   reader::StateLog states;          ///< what threads did beside their calls, or why that is not known
   reader::SampleLog samples;        ///< what they were sampled in, or why nothing was
   bool samples_alone = false;       ///< the program itself could not be traced, and was sampled
-  std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
-  std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
-  std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds
-  std::set<std::string> loaded;                    ///< libraries without sleds (PlainPrograms::loaded())
-  std::set<std::string> built_libraries;           ///< those that were built for tracing
+  std::shared_ptr<kernel::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
+  std::vector<reader::UntracedProgram> untraced;    ///< programs that were started and that are not in the trace
+  std::vector<PlainPrograms::Module> plain;         ///< what was patched that has no sleds
+  std::set<std::string> loaded;                     ///< libraries without sleds (PlainPrograms::loaded())
+  std::set<std::string> built_libraries;            ///< those that were built for tracing
   RunTimes times;
   std::vector<reader::Problem> problems;
 };

@@ -39,7 +39,7 @@ struct Lookups {
   test::SampleTrace sample;
   std::unique_ptr<reader::Trace> trace;
   std::unique_ptr<ReportBuilder> builder;
-  query::EdgeSums edges;
+  columns::EdgeSums edges;
   Report report;
 
   Lookups(const std::string& name, int lookups, std::uint64_t leaf_ns) {

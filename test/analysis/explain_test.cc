@@ -158,10 +158,10 @@ Answer explain(const reader::Trace& trace, std::uint64_t begin) {
   for (const auto pass : {0, 1}) {
     for (const reader::Thread& thread : process.threads) {
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      if (pass == 0) explainer.learn(thread, query::CallColumns(calls));
+      if (pass == 0) explainer.learn(thread, columns::CallColumns(calls));
       const CallValues noted(calls);
       values.look_at(trace, thread, &noted);
-      if (pass == 1) explainer.compare(thread, query::CallColumns(calls), waits.get(), &values);
+      if (pass == 1) explainer.compare(thread, columns::CallColumns(calls), waits.get(), &values);
     }
   }
   Answer answer{explainer.take(), {}};

@@ -46,7 +46,7 @@ struct Found {
     return analysis::KeptOffFinder(trace,
                                    [this](const reader::Thread& thread) {
                                      calls = reader::rebuild_calls(trace, thread);
-                                     return query::CallColumns(calls);
+                                     return columns::CallColumns(calls);
                                    })
         .of(of_low().at(wait));
   }
@@ -234,7 +234,7 @@ TEST(KeptOff, SharesAddUpToTheWait) {
     reader::Calls calls;
     const analysis::KeptOffFinder finder(trace, [&](const reader::Thread& thread) {
       calls = reader::rebuild_calls(trace, thread);
-      return query::CallColumns(calls);
+      return columns::CallColumns(calls);
     });
     for (const reader::Thread& thread : trace.processes()[0].threads) {
       std::vector<const analysis::Wait*> all;

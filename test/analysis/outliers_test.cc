@@ -10,7 +10,7 @@
 #include "analysis/tracing_cost.h"
 #include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
-#include "test/view/random_trace.h"
+#include "test/engine/random_trace.h"
 
 namespace karst {
 namespace {
@@ -361,7 +361,7 @@ TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
   const reader::Thread& worker = trace.processes()[0].threads[1];
   const auto chain = analysis::follow_waits(&waits, locks, worker, *longest, [&](const reader::Thread& thread) {
     calls = rebuild_calls(trace, thread);
-    return query::CallColumns(calls);
+    return columns::CallColumns(calls);
   });
   ASSERT_EQ(chain.size(), 2U);
   EXPECT_EQ(chain[0].thread->name, "main");

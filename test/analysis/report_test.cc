@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "query/table.h"
+#include "columns/table.h"
 #include "test/analysis/sample_trace.h"
 #include "write/synthetic.h"
 
@@ -268,11 +268,11 @@ TEST(Percentiles, AreThoseOfTheSortedValues) {
       std::vector<std::uint64_t> sorted = values;
       std::sort(sorted.begin(), sorted.end());
       const auto at = [&](std::size_t percent) { return sorted[(count * percent + 99) / 100 - 1]; };
-      const query::Percentiles found = query::percentiles(values);
+      const columns::Percentiles found = columns::percentiles(values);
       EXPECT_EQ(found.p50, at(50)) << count << " " << shape;
       EXPECT_EQ(found.p99, at(99)) << count << " " << shape;
       for (const std::uint64_t percent : {1, 10, 90, 100})
-        EXPECT_EQ(query::percentile(values, percent), at(percent)) << count << " " << shape;
+        EXPECT_EQ(columns::percentile(values, percent), at(percent)) << count << " " << shape;
     }
   }
 }

@@ -94,7 +94,7 @@ TEST(Requests, CostsAreOfCallsThatBeginInThePart) {
   EXPECT_EQ(calls.time(3), 100U - 5);
 }
 
-std::vector<Request> find(const reader::Trace& trace, std::optional<query::TickRange> range = {}) {
+std::vector<Request> find(const reader::Trace& trace, std::optional<columns::TickRange> range = {}) {
   RequestFinder finder(trace, nullptr, range, false);
   for (const reader::Process& process : trace.processes())
     for (const reader::Thread& thread : process.threads) {
@@ -127,7 +127,7 @@ TEST(Requests, GoFromThreadToThread) {
   EXPECT_EQ(r.most_ticks, 300U);
   EXPECT_FALSE(r.states);
   // Only what is in the range counts; the request is as long as it was.
-  const auto part = find(trace, query::TickRange{1700, 5000});
+  const auto part = find(trace, columns::TickRange{1700, 5000});
   ASSERT_EQ(part.size(), 1U);
   EXPECT_EQ(part[0].worked, 300U);
   EXPECT_EQ(part[0].calls, 0U);

@@ -87,7 +87,7 @@ TEST(Clip, CallsEndAtTheRangesEdgesAndAreMarkedOpenThere) {
   sample.enter(1, 1000).call(2, 1100, 1600).call(3, 1700, 1800).call(4, 1900, 2500).exit(1, 3000);
   const reader::Trace trace = sample.open();
   reader::Calls calls = reader::rebuild_calls(trace, trace.processes()[0].threads[0]);
-  filter_calls(calls, 0, {.range = query::TickRange{1500, 2000}});
+  filter_calls(calls, 0, {.range = columns::TickRange{1500, 2000}});
   ASSERT_EQ(calls.size(), 4U);
   const auto expect = [&](std::uint32_t row, std::uint64_t begin, std::uint64_t duration, int marks) {
     EXPECT_EQ(calls.begin[row], begin);
@@ -138,13 +138,13 @@ TEST(Filter, WithoutFunctionsWhatTheyCallIsTheirCallers) {
   const reader::Trace trace = sample.nested_calls();
   const FunctionSet only_b(trace, [](std::string_view name) { return name == "b"; });
   EXPECT_EQ(left(trace, {.range = {}, .without = &only_b}), "a1000-1100 a>c1020-1021 a>c1060-1090 ");
-  EXPECT_EQ(left(trace, {.range = query::TickRange{1020, 1060}, .without = &only_b}), "a1020-1060 a>c1020-1021 ");
+  EXPECT_EQ(left(trace, {.range = columns::TickRange{1020, 1060}, .without = &only_b}), "a1020-1060 a>c1020-1021 ");
 }
 
 TEST(Filter, CallsThatOnlyTouchTheRangeAreNotInIt) {
   SampleTrace sample;
   const reader::Trace trace = sample.nested_calls();
-  EXPECT_EQ(left(trace, {.range = query::TickRange{1040, 1060}}), "a1040-1060 a>b1040-1050 ");
+  EXPECT_EQ(left(trace, {.range = columns::TickRange{1040, 1060}}), "a1040-1060 a>b1040-1050 ");
 }
 
 TEST(Filter, TheSameAsLookingAtEachCallAlone) {
@@ -168,7 +168,7 @@ TEST(Filter, TheSameAsLookingAtEachCallAlone) {
     const reader::Trace trace = sample.open();
     const FunctionSet only_b(trace, [](std::string_view name) { return name == "b"; });
     const std::uint64_t begin = 1000 + below(1000);
-    const CallFilter filter{query::TickRange{begin, begin + 1 + below(1000)}, below(2) == 0 ? &only_b : nullptr,
+    const CallFilter filter{columns::TickRange{begin, begin + 1 + below(1000)}, below(2) == 0 ? &only_b : nullptr,
                             below(60)};
     const reader::Calls all = reader::rebuild_calls(trace, trace.processes()[0].threads[0]);
     reader::Calls calls = reader::rebuild_calls(trace, trace.processes()[0].threads[0]);

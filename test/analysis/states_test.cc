@@ -9,7 +9,7 @@
 #include "analysis/waits.h"
 #include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
-#include "test/view/random_trace.h"
+#include "test/engine/random_trace.h"
 
 namespace karst {
 namespace {
@@ -187,7 +187,7 @@ TEST(Waits, InnermostCallIsTheNaiveOne) {
     for (std::uint32_t row = 0; row < calls.size(); ++row) {
       if (calls.begin[row] <= ticks && ticks < calls.begin[row] + calls.duration[row]) want = row;
     }
-    ASSERT_EQ(query::innermost_at(query::CallColumns(calls), ticks), want) << ticks;
+    ASSERT_EQ(columns::innermost_at(columns::CallColumns(calls), ticks), want) << ticks;
   }
 }
 

@@ -12,12 +12,12 @@
 
 #include "analysis/report.h"
 #include "analysis/selection.h"
+#include "columns/edges.h"
+#include "columns/flame.h"
+#include "columns/scope.h"
+#include "columns/settle.h"
+#include "columns/table.h"
 #include "format/note.h"
-#include "query/edges.h"
-#include "query/flame.h"
-#include "query/scope.h"
-#include "query/settle.h"
-#include "query/table.h"
 #include "reader/trace.h"
 #include "write/synthetic.h"
 #include "write/trace_writer.h"
@@ -30,7 +30,7 @@ using Sums = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
 
 /// What is asked about, in the words of the options; the naive sum makes its own sense of them.
 struct Asked {
-  std::optional<query::TickRange> range;
+  std::optional<columns::TickRange> range;
   std::string below;  // a part of names
   std::uint64_t min_ticks = 0;
   std::uint64_t request = 0;  // 0: all
@@ -49,12 +49,12 @@ struct Naive {
     bool open = false, kept = false;
   };
 
-  static std::vector<query::TickRange> times(const reader::Calls& calls, const Asked& asked) {
-    std::vector<query::TickRange> result;
-    if (asked.request == 0) result.push_back(asked.range.value_or(query::TickRange{}));
+  static std::vector<columns::TickRange> times(const reader::Calls& calls, const Asked& asked) {
+    std::vector<columns::TickRange> result;
+    if (asked.request == 0) result.push_back(asked.range.value_or(columns::TickRange{}));
     std::uint64_t now = 0, since = 0;  // the request at work, and from when on
     const auto work_ends = [&](std::uint64_t at) {
-      const query::TickRange range = asked.range.value_or(query::TickRange{});
+      const columns::TickRange range = asked.range.value_or(columns::TickRange{});
       const std::uint64_t begin = std::max(since, range.begin), end = std::min(at, range.end);
       if (now == asked.request && now != 0 && begin < end) result.push_back({begin, end});
     };
@@ -72,7 +72,7 @@ struct Naive {
 
   void add(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls, const Asked& asked) {
     const reader::Process& process = trace.processes()[thread.process];
-    const std::vector<query::TickRange> ranges = times(calls, asked);
+    const std::vector<columns::TickRange> ranges = times(calls, asked);
     std::vector<Row> rows;
     for (std::uint32_t row = 0; row < calls.size(); ++row) {
       Row of{trace.function(process, calls.function[row]).name,
@@ -87,7 +87,7 @@ struct Naive {
         below = below || trace.function(process, calls.function[up]).name.find(asked.below) != std::string::npos;
         long_enough = long_enough && (calls.duration[up] >= asked.min_ticks || reader::call_is_open(calls.marks[up]));
       }
-      for (const query::TickRange& range : ranges) {
+      for (const columns::TickRange& range : ranges) {
         if (of.begin >= range.end || (of.begin < range.begin && of.end <= range.begin)) continue;
         within = true;
         of.inside += range.clip(of.begin, of.end);
@@ -149,8 +149,8 @@ std::uint64_t compare(const writing::SyntheticTrace& wanted, const Asked& asked)
   if (asked.request != 0) filter.request = asked.request;
   Naive naive;
   ReportBuilder builder(*trace);
-  query::EdgeSums edges;
-  query::FlameTree tree;
+  columns::EdgeSums edges;
+  columns::FlameTree tree;
   std::size_t thread_at = 0;
   for (const reader::Process& process : trace->processes()) {
     for (const reader::Thread& thread : process.threads) {
@@ -160,7 +160,7 @@ std::uint64_t compare(const writing::SyntheticTrace& wanted, const Asked& asked)
       filter_calls(calls, thread.process, filter);
       builder.add(thread, calls);
       edges.add(builder.parts().latest());
-      tree.add(builder.parts().latest(), query::kNoFunction);
+      tree.add(builder.parts().latest(), columns::kNoFunction);
     }
   }
   const Report report = builder.finish();
@@ -173,7 +173,7 @@ std::uint64_t compare(const writing::SyntheticTrace& wanted, const Asked& asked)
     EXPECT_EQ(std::tuple(f.calls, f.total_ns, f.self_ns), std::tuple(calls, clock.to_ns(total), clock.to_ns(self)));
     EXPECT_EQ(f.open_calls, naive.open[f.name]);
     std::vector<std::uint64_t> durations = builder.durations_of(f.number);
-    const query::Histogram histogram = query::histogram_of(durations);
+    const columns::Histogram histogram = columns::histogram_of(durations);
     std::uint64_t counted = 0;
     for (const std::uint64_t count : histogram.counts) counted += count;
     EXPECT_EQ(counted, f.calls - f.open_calls);
@@ -181,18 +181,18 @@ std::uint64_t compare(const writing::SyntheticTrace& wanted, const Asked& asked)
   }
   EXPECT_EQ(report.functions.size(), naive.functions.size());
 
-  for (const query::Edge& edge : edges.edges()) {
-    const std::string caller = edge.caller == query::kNoFunction ? "-" : list[edge.caller].name;
+  for (const columns::Edge& edge : edges.edges()) {
+    const std::string caller = edge.caller == columns::kNoFunction ? "-" : list[edge.caller].name;
     answers.edges[caller + ">" + list[edge.callee].name] = {edge.calls, edge.total, edge.self};
   }
   EXPECT_EQ(answers.edges, naive.edges);
 
   // A node's weight is its own time, its total the sum of all weights below: as its calls lasted.
   tree.settle();
-  const query::FlameTree weighed = tree.weighed(nullptr, false);
+  const columns::FlameTree weighed = tree.weighed(nullptr, false);
   std::vector<std::string> path(weighed.nodes().size());
   for (std::size_t i = 1; i < weighed.nodes().size(); ++i) {
-    const query::FlameNode& node = weighed.nodes()[i];
+    const columns::FlameNode& node = weighed.nodes()[i];
     path[i] = (node.parent == 0 ? "" : path[node.parent] + ";") + list[node.function].name;
     answers.paths[path[i]] = {node.side[0].calls, node.side[0].total, node.side[0].self};
   }
@@ -202,7 +202,7 @@ std::uint64_t compare(const writing::SyntheticTrace& wanted, const Asked& asked)
   if (list.empty()) return 0;
   std::vector<bool> first(list.size());
   first[0] = true;
-  const query::FlameTree by_calls = tree.weighed(&first, true);
+  const columns::FlameTree by_calls = tree.weighed(&first, true);
   EXPECT_EQ(by_calls.nodes()[0].side[0].total, std::get<0>(naive.functions[list[0].name]));
   EXPECT_EQ(by_calls.nodes()[0].side[0].calls, by_calls.nodes()[0].side[0].total);
   return report.calls;
@@ -230,7 +230,7 @@ TEST(Sums, WhatIsLessThanNothingIsTakenFromTheFunctionsOtherParts) {
   };
   const auto less = [](std::uint64_t ticks) { return std::uint64_t{0} - ticks; };
   std::vector<Part> parts = {{1, 10}, {2, 5}, {1, less(9)}, {1, 20}, {3, less(4)}, {1, 1}, {3, 3}, {4, less(1)}};
-  query::settle(
+  columns::settle(
       parts.size(), [&](std::size_t i) -> std::uint64_t& { return parts[i].ticks; },
       [&](std::size_t i) { return parts[i].function; });
   std::map<std::uint32_t, std::uint64_t> sums;
@@ -245,7 +245,7 @@ TEST(Sums, WhatIsLessThanNothingIsTakenFromTheFunctionsOtherParts) {
 
 TEST(Sums, TracingTookTimeOnACpuFirstThenOfWhatThereIsMost) {
   const auto without = [](reader::StateTimes times, std::uint64_t cost) {
-    query::take_cost_out(times, cost);
+    columns::take_cost_out(times, cost);
     return std::array{times.running, times.runnable, times.blocked, times.unknown};
   };
   using Times = std::array<std::uint64_t, 4>;
@@ -269,7 +269,7 @@ TEST(Sums, AllAnswersAgreeUnderEachFilter) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     writing::SyntheticTrace wanted = random_trace(seed);
-    const query::TickRange range{kStart + 3000 + seed * 100, kStart + 9000 + seed * 500};
+    const columns::TickRange range{kStart + 3000 + seed * 100, kStart + 9000 + seed * 500};
     asked_about += compare(wanted, {.range = range, .below = {}});
     asked_about += compare(wanted, {.range = {}, .below = "step_1"});
     asked_about += compare(wanted, {.range = {}, .below = "step_2", .min_ticks = 80});

@@ -115,7 +115,7 @@ TEST(TracingCost, HasWhatItTookToNoteValues) {
   reader::Column<std::uint64_t> taken;
   const reader::Calls recorded = calls_of(trace);
   const auto with_notes =
-      without_cost(query::CallColumns(recorded), process_with_cost().cost, noted_costs(recorded), taken);
+      without_cost(columns::CallColumns(recorded), process_with_cost().cost, noted_costs(recorded), taken);
   EXPECT_EQ(with_notes.time(0), calls.time(0));
   EXPECT_EQ(with_notes.time(1), calls.time(1));
 
@@ -190,7 +190,7 @@ TEST(TracingCost, TakesNoMoreOutOfACallThanIsKnownOfIt) {
   take_cost_out(calls, process_with_cost().cost, {});
   EXPECT_EQ(calls.taken[1], (within + 5) * kUnit);
   calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost().cost, query::TickRange{1750, 2000});
+  take_cost_out(calls, process_with_cost().cost, columns::TickRange{1750, 2000});
   EXPECT_EQ(calls.taken[1], (50 + 60 + 5) * kUnit);
 }
 
@@ -202,7 +202,7 @@ TEST(TracingCost, HasNotWhatItTookToNoteValuesOutsideOfARange) {
   values.values(format::NoteKind::kArguments, 2, timed_end(70), 1500).call(2, 1500, 1600).exit(1, 2000);
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
-  take_cost_out(calls, process_with_cost().cost, query::TickRange{1300, 2000});
+  take_cost_out(calls, process_with_cost().cost, columns::TickRange{1300, 2000});
   EXPECT_EQ(calls.taken[0], (5 + 20 + 70) * kUnit);
 }
 
@@ -229,16 +229,16 @@ TEST(TracingCost, OfThoseInARangeIsThatOfTheWholeThread) {
     for (; !open.empty(); open.pop_back(), now += 10) values.exit(open.back(), now);
     const reader::Trace trace = values.open();
     const reader::Calls recorded = calls_of(trace);
-    const query::CallColumns columns(recorded);
+    const columns::CallColumns columns(recorded);
     const reader::Process process = process_with_cost();
     const std::uint64_t begin = 1000 + below(static_cast<std::uint32_t>(now - 1000));
-    const query::TickRange range{begin, begin + 1 + below(2000)};
+    const columns::TickRange range{begin, begin + 1 + below(2000)};
     reader::Calls whole = recorded;
     take_cost_out(whole, process.cost, range);
-    const query::RowRange rows = query::rows_in(columns, range);
+    const columns::RowRange rows = columns::rows_in(columns, range);
     reader::Column<std::uint64_t> taken;
-    std::vector<query::WholeCost> beyond;
-    const query::CallColumns some = without_cost(columns, rows, process.cost, noted_costs(recorded), taken, beyond);
+    std::vector<columns::WholeCost> beyond;
+    const columns::CallColumns some = without_cost(columns, rows, process.cost, noted_costs(recorded), taken, beyond);
     std::vector<std::uint32_t> longer;
     for (std::uint32_t row = 0; row < columns.size(); ++row) {
       if (!rows.has(row) || !rows.counts(columns, row)) continue;
@@ -247,16 +247,16 @@ TEST(TracingCost, OfThoseInARangeIsThatOfTheWholeThread) {
     }
     // What a longer call cost in all is that of all within it, values aside.
     reader::Column<std::uint64_t> all;
-    const query::CallColumns complete = without_cost(columns, process.cost, {}, all);
+    const columns::CallColumns complete = without_cost(columns, process.cost, {}, all);
     std::vector<std::uint32_t> told;
-    for (const query::WholeCost& of : beyond) {
+    for (const columns::WholeCost& of : beyond) {
       if (rows.counts(columns, of.row)) told.push_back(of.row);
       EXPECT_GE(of.ticks, complete.cost(of.row));
       EXPECT_LE(of.ticks, std::max(complete.cost(of.row), some.cost(of.row)));
     }
     EXPECT_EQ(told, longer);
     const std::vector<NotedCost> noted = noted_costs(recorded);
-    const query::CallColumns with_values = without_cost(columns, process.cost, noted, all);
+    const columns::CallColumns with_values = without_cost(columns, process.cost, noted, all);
     for (std::uint32_t row = 0; row < columns.size(); ++row)
       EXPECT_EQ(cost_of_call(columns, row, process.cost, noted),
                 std::min(with_values.cost(row), columns.duration[row]));
@@ -314,7 +314,7 @@ TEST(TracingCost, OfCallsOutsideOfARangeDoesNotCount) {
   reader::Calls calls = calls_of(trace);
   CallFilter filter;
   const std::uint64_t origin = calls.begin[0] - 1000;
-  filter.range = query::TickRange{origin + 1300, origin + 1800};
+  filter.range = columns::TickRange{origin + 1300, origin + 1800};
   take_cost_out(calls, process_with_cost().cost, filter.range);
   filter_calls(calls, 0, filter);
   ASSERT_EQ(calls.size(), 3U);  // main and work, cut, and the second leaf

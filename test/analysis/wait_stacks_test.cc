@@ -28,7 +28,7 @@ TEST(WaitStacks, AreThoseOfTheirWaits) {
     states.task(10, 10, "main").task(99, 98, "stranger", false);
     reader::SampleLog log;
     log.source.period_ns = 1000;
-    std::vector<query::TickRange> expected;
+    std::vector<columns::TickRange> expected;
     std::uint64_t now = 2'000;
     while (now < 1'900'000) {
       states.go(now, 0, 99, 'R', 10);
@@ -42,7 +42,7 @@ TEST(WaitStacks, AreThoseOfTheirWaits) {
       if (below(4) != 0) {  // else the kernel left it out
         log.samples.push_back({left - 50, 10, 10, 0, 0, 0});
         log.waits.push_back({left - kError / 2 + below(kError), 10, 10, 0, 0, 0});
-        expected.push_back(blocks ? query::TickRange{left, woken} : query::TickRange{0, 0});
+        expected.push_back(blocks ? columns::TickRange{left, woken} : columns::TickRange{0, 0});
         ++(blocks ? waits : none);
       }
       now += 1 + below(3000);

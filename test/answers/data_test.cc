@@ -78,7 +78,7 @@ class Data : public testing::Test {
   }
 
   test::SampleTrace values_;
-  std::unique_ptr<view::TraceIndex> index_;
+  std::unique_ptr<engine::TraceIndex> index_;
 };
 
 TEST_F(Data, EachTypeAsCsv) {

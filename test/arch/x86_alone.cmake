@@ -13,7 +13,7 @@ list(FILTER rooms EXCLUDE REGEX "^(arch|build.*|docs)$")
 set(searched 0)
 foreach(room ${rooms})
   if(room STREQUAL "viewer")
-    set(from ${ROOT}/viewer/engine)  # the rest is TypeScript, with packages beside it
+    set(from ${ROOT}/page/engine)  # the rest is TypeScript, with packages beside it
   else()
     set(from ${ROOT}/${room})
   endif()

@@ -1,4 +1,4 @@
-// viewer/src/backend/protocol.ts against the headers that say the same in C++: the page has no number of its own.
+// page/src/backend/protocol.ts against the headers that say the same in C++: the page has no number of its own.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,17 +11,17 @@
 #include <utility>
 
 #include "answers/all.h"
+#include "engine/protocol.h"
 #include "reader/model.h"
-#include "view/protocol.h"
 
 namespace karst::test {
 namespace {
 
-const std::string kFile = std::string(KARST_SOURCE_DIR) + "/viewer/src/backend/protocol.ts";
+const std::string kFile = std::string(KARST_SOURCE_DIR) + "/page/src/backend/protocol.ts";
 
 std::string constants() {
   std::string text =
-      "// Numbers that the page shares with view/protocol.h and reader/model.h. Made of them by docs_test, which "
+      "// Numbers that the page shares with engine/protocol.h and reader/model.h. Made of them by docs_test, which "
       "fails\n"
       "// when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file "
       "anew.\n";
@@ -30,9 +30,9 @@ std::string constants() {
   };
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   const auto hex = [](std::uint64_t value) { return fmt::format("{:#x}", value); };
-  add("PROTOCOL_VERSION", number(view::kProtocolVersion), "Of all answers; the page refuses others.");
-  add("TILES_MAGIC", hex(view::kTilesMagic), "First word of tiles.");
-  add("MINIMAP_MAGIC", hex(view::kMinimapMagic), "First word of a minimap.");
+  add("PROTOCOL_VERSION", number(engine::kProtocolVersion), "Of all answers; the page refuses others.");
+  add("TILES_MAGIC", hex(engine::kTilesMagic), "First word of tiles.");
+  add("MINIMAP_MAGIC", hex(engine::kMinimapMagic), "First word of a minimap.");
   add("kNoParent", hex(reader::kNoParent), "In a column of parents: none.");
   add("kOpenBegin", number(reader::kCallOpenBegin), "Flag of a call: its begin is not known.");
   add("kOpenEnd", number(reader::kCallOpenEnd), "Flag of a call: its end is not known.");
@@ -41,7 +41,7 @@ std::string constants() {
   add("kTailCall", number(reader::kCallTail), "Flag of a call: a tail call ended it.");
   add("kResumed", number(reader::kCallResumed), "Flag of a call: it goes on, on a stack that came back.");
   add("kInherited", number(reader::kCallInherited), "Flag of a call: it was open when its process was forked.");
-  add("kSummed", number(view::kSliceSummed), "Flag of a slice: it stands for several calls.");
+  add("kSummed", number(engine::kSliceSummed), "Flag of a slice: it stands for several calls.");
   add("kLeft", number(reader::kCallLeft),
       "Both bits: a tail call's jump left the call; what that called is beside it.");
   add("kCut", number(reader::kCallCut), "Both bits: the call's function was switched off while it ran.");
@@ -61,7 +61,7 @@ std::string in_capitals(std::string_view key, bool first) {
   return name;
 }
 
-/// What a value is on the page, and the name of what reads it (viewer/src/backend/rows.ts).
+/// What a value is on the page, and the name of what reads it (page/src/backend/rows.ts).
 std::pair<const char*, const char*> page_type(answers::Type type) {
   switch (type) {
     case answers::Type::kFlag:
@@ -123,7 +123,7 @@ void expect_file(const std::string& path, const std::string& made) {
 TEST(PageConstants, AreThoseOfTheHeaders) { expect_file(kFile, constants()); }
 
 TEST(PageConstants, RowsAreThoseOfTheAnswers) {
-  expect_file(std::string(KARST_SOURCE_DIR) + "/viewer/src/backend/answers.ts", rows_of_answers());
+  expect_file(std::string(KARST_SOURCE_DIR) + "/page/src/backend/answers.ts", rows_of_answers());
 }
 
 }  // namespace

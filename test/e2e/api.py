@@ -324,7 +324,7 @@ class Api(support.TortureTest):
         self.assertIn("has no kept moment 2; it has 1", wrong.stderr)
         view = subprocess.Popen([KARST, "view", "--no-browser", "--keep", path, "--kept", "1"], stdout=subprocess.PIPE, text=True)
         try:
-            # viewer/test/page/opening.test.ts has what the page makes of it.
+            # page/test/page/opening.test.ts has what the page makes of it.
             self.assertRegex(view.stdout.readline(), r"^http://\S+/#kept=1\n$")
             view.send_signal(signal.SIGINT)
             self.assertEqual(view.wait(support.TIMEOUT), 0)

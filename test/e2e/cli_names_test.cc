@@ -1,4 +1,4 @@
-// The same names as viewer/test/unit has for viewer/src/model/names.ts.
+// The same names as page/test/unit has for page/src/model/names.ts.
 #include <gtest/gtest.h>
 
 #include "cli/names.h"

@@ -11,7 +11,7 @@ skip() {
 cd "$KARST_SOURCE_ROOT/viewer"
 export KARST_ENGINE=$KARST_BIN/../page-engine.wasm
 command -v node >/dev/null || skip "there is no node; script/setup installs it"
-[ -d node_modules/vitest ] || skip "viewer/node_modules is missing; script/setup fetches it"
+[ -d node_modules/vitest ] || skip "page/node_modules is missing; script/setup fetches it"
 case $1 in
   types) exec node node_modules/typescript/bin/tsc --noEmit -p tsconfig.json ;;
   unit) exec node node_modules/vitest/vitest.mjs run ;;

@@ -81,7 +81,7 @@ class Marks(TortureTest):
         self.assertEqual(data.count(b"\x03end"), COUNTS["open"])
 
     def test_exported_page(self):
-        """It holds the trace itself; its engine answers as the server does (viewer/test/unit/engine.test.ts)."""
+        """It holds the trace itself; its engine answers as the server does (page/test/unit/engine.test.ts)."""
         packed = re.search(rb'id="karst-trace">(.*?)</script>', self.export("html"), re.DOTALL)[1]
         self.assertEqual(gzip.decompress(base64.b64decode(packed)), self.trace.path.read_bytes())
 

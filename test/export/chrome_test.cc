@@ -272,7 +272,7 @@ TEST(Chrome, FiltersTakeSamplesInTheirCalls) {
   options.functions = &main;
   EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)).size(), 4U);
   options.functions = nullptr;
-  options.filter.range = query::TickRange{15'000, 26'000};
+  options.filter.range = columns::TickRange{15'000, 26'000};
   EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)).size(), 2U);
   options.filter.range.reset();
   options.threads.clear();

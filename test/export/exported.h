@@ -60,7 +60,7 @@ inline reader::Trace trace_with_states(SampleTrace& sample) {
 /// What of it is before that.
 inline exporting::Options before_the_waking(const reader::Trace& trace) {
   exporting::Options options = all_threads(trace);
-  options.filter.range = query::TickRange{0, 900'500};
+  options.filter.range = columns::TickRange{0, 900'500};
   return options;
 }
 

@@ -1,0 +1,242 @@
+// Plots of what programs said: values by name, and series that are made of notes (frames, memory). Values are read as
+// they are asked for; series are made once for a trace.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "analysis/memory.h"
+#include "analysis/selection.h"
+#include "engine/api/notes.h"
+#include "engine/api/notes_of_thread.h"
+
+namespace karst::engine {
+
+using format::NoteKind;
+
+namespace {
+
+constexpr int kPlotDecimals = 6;
+
+bool has_values(const ThreadIndex& thread) {
+  return has_kind(thread, NoteKind::kInteger) || has_kind(thread, NoteKind::kNumber);
+}
+
+bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
+
+// What one plot has in a pixel.
+struct PlotPixel {
+  std::uint64_t count = 0;
+  double least = 0, most = 0, last = 0;
+  std::uint64_t last_ticks = 0;
+
+  void add(double value, std::uint64_t ticks) {
+    least = count == 0 ? value : std::min(least, value);
+    most = count == 0 ? value : std::max(most, value);
+    if (count == 0 || ticks >= last_ticks) {
+      last = value;
+      last_ticks = ticks;
+    }
+    ++count;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const FrameTracks> Notes::frames(const TraceIndex& index, Work* work) {
+  if (auto known = index.frames()) return known;
+  analysis::Frames frames(analysis::first_ticks(index.trace()));
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_kind(thread, NoteKind::kFrame) && !has_kind(thread, NoteKind::kFrameBegin)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
+    frames.add(index.trace(), *thread.thread, notes->calls());
+  }
+  index.set_frames(std::make_shared<FrameTracks>(make_frame_tracks(frames)));
+  return index.frames();
+}
+
+std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = series_.find(&index); at != series_.end()) return at->second;
+  }
+  const auto frames = this->frames(index, work);
+  if (frames == nullptr) return nullptr;
+  std::map<std::uint32_t, analysis::MemoryFinder> memory;  // by process
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_kind(thread, NoteKind::kRecord)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
+    memory.try_emplace(thread.thread->process, index.trace())
+        .first->second.add(*thread.thread, notes->calls(), nullptr);
+  }
+  auto made = std::make_shared<std::vector<Series>>();
+  const Clock& clock = index.trace().clock();
+  for (const FrameTrack& track : frames->tracks) {
+    Series series{track.process, track.function, SeriesKind::kFrames, {}};
+    const CallColumns& calls = track.strip.calls;
+    for (std::size_t at = 0; at < calls.size(); ++at)
+      if (track.is_marked(at))
+        series.samples.push_back({calls.end(at), static_cast<double>(clock.to_ns(calls.duration[at])) / 1e6});
+    if (!series.samples.empty()) made->push_back(std::move(series));
+  }
+  for (auto& [process, finder] : memory) {
+    Series series{process, 0, SeriesKind::kMemory, {}};
+    for (const analysis::MemoryStep& step : finder.take(std::numeric_limits<std::uint64_t>::max()).steps)
+      series.samples.push_back({step.ticks, step.bytes / (1 << 20)});
+    if (!series.samples.empty()) made->push_back(std::move(series));
+  }
+  const std::lock_guard lock(mutex_);
+  return series_[&index] = std::move(made);
+}
+
+std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = plots_.find(&index); at != plots_.end()) return at->second;
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PlotPixel> found;
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_values(thread)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return {};
+    for (std::size_t at = 0; at < notes->size(); ++at) {
+      const reader::Note& note = (*notes)[at];
+      const double value = is_value(note) ? analysis::note_number(notes->calls(), note) : NAN;
+      if (std::isfinite(value)) found[{thread.thread->process, note.name}].add(value, note.ticks);
+    }
+  }
+  std::vector<Plot> plots;
+  plots.reserve(found.size());
+  for (const auto& [key, sum] : found)
+    plots.push_back({key.first, key.second, SeriesKind::kValue, sum.count, sum.least, sum.most, {}});
+  std::map<std::uint32_t, std::map<std::string_view, analysis::PlotLook>> looks;  // by process
+  for (Plot& plot : plots) {
+    const reader::Process& process = index.trace().processes()[plot.process];
+    auto of = looks.find(plot.process);
+    if (of == looks.end()) of = looks.emplace(plot.process, analysis::plot_looks(process)).first;
+    const auto look = of->second.find(index.trace().function(process, plot.name).name);
+    if (look != of->second.end()) plot.look = look->second;
+  }
+  const auto all = series_of(index, work);
+  if (all == nullptr) return {};
+  for (const Series& series : *all) {
+    PlotPixel sum;
+    for (const Series::Sample& sample : series.samples) sum.add(sample.value, sample.ticks);
+    plots.push_back({series.process, series.name, series.kind, sum.count, sum.least, sum.most, {}});
+  }
+  if (plots.size() > kMaxPlots) {
+    std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
+    plots.resize(kMaxPlots);
+  }
+  const auto key = [&](const Plot& plot) {
+    return std::tuple(plot.process, plot.kind,
+                      std::string_view(index.trace().function(index.trace().processes()[plot.process], plot.name).name),
+                      plot.name);
+  };
+  std::sort(plots.begin(), plots.end(), [&](const Plot& a, const Plot& b) { return key(a) < key(b); });
+  const std::lock_guard lock(mutex_);
+  plots_[&index] = plots;
+  return plots;
+}
+
+void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<Plot>& plots,
+                        const std::vector<std::uint32_t>& wanted, double begin, double end, std::uint32_t width,
+                        Work* work) {
+  std::vector<std::vector<PlotPixel>> pixels(wanted.size(), std::vector<PlotPixel>(width));
+  std::vector<PlotPixel> before(wanted.size());
+  const auto pixel_of = [&](double time) {
+    return std::min<std::size_t>(width - 1, static_cast<std::size_t>((time - begin) / (end - begin) * width));
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Plot& plot = plots[wanted[i]];
+    if (plot.kind == SeriesKind::kValue) {
+      place[{plot.process, plot.name}] = i;
+      continue;
+    }
+    const auto all = series_of(index, work);
+    if (all == nullptr) return;
+    const auto series = std::find_if(all->begin(), all->end(), [&](const Series& one) {
+      return one.process == plot.process && one.name == plot.name && one.kind == plot.kind;
+    });
+    if (series == all->end()) continue;
+    const auto first =
+        std::partition_point(series->samples.begin(), series->samples.end(),
+                             [&](const Series::Sample& sample) { return index.since_origin(sample.ticks) < begin; });
+    if (first != series->samples.begin()) before[i].add((first - 1)->value, (first - 1)->ticks);
+    for (auto at = first; at != series->samples.end(); ++at) {
+      const double time = index.since_origin(at->ticks);
+      if (time >= end) break;
+      pixels[i][pixel_of(time)].add(at->value, at->ticks);
+    }
+  }
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_values(thread)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr) return;
+    const auto find_plot = [&](const reader::Note& note) {
+      return is_value(note) ? place.find({thread.thread->process, note.name}) : place.end();
+    };
+    // Its first note that is in the picture.
+    const auto time_of = [&](std::size_t at) { return index.since_origin((*notes)[at].ticks); };
+    std::size_t first = 0;
+    for (std::size_t low = 0, high = notes->size(); low < high; first = low) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (time_of(middle) < begin) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    for (std::size_t at = first; at < notes->size() && time_of(at) < end; ++at) {
+      if ((at - first) % kWorkStep == kWorkStep - 1 && !go_on(work, kWorkStep)) return;
+      const reader::Note& note = (*notes)[at];
+      const auto of = find_plot(note);
+      const double value = of == place.end() ? NAN : analysis::note_number(notes->calls(), note);
+      if (!std::isfinite(value)) continue;
+      pixels[of->second][pixel_of(time_of(at))].add(value, note.ticks);
+    }
+    // What each was when the picture begins.
+    std::vector<bool> known(wanted.size());
+    std::size_t left = wanted.size();
+    for (std::size_t at = first; at != 0 && left != 0; --at) {
+      if ((first - at) % kWorkStep == kWorkStep - 1 && !go_on(work, kWorkStep)) return;
+      const reader::Note& note = (*notes)[at - 1];
+      const auto of = find_plot(note);
+      if (of == place.end() || known[of->second]) continue;
+      const double value = analysis::note_number(notes->calls(), note);
+      if (!std::isfinite(value)) continue;
+      known[of->second] = true;
+      --left;
+      before[of->second].add(value, note.ticks);
+    }
+  }
+  json.open('{').key("plots").open('[');
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    json.open('{').field("plot", wanted[i]).key("before");
+    if (before[i].count == 0) {
+      json.null();
+    } else {
+      json.value(before[i].last, kPlotDecimals);
+    }
+    std::vector<std::uint32_t> at;
+    for (std::uint32_t pixel = 0; pixel < width; ++pixel)
+      if (pixels[i][pixel].count != 0) at.push_back(pixel);
+    json.list("at", at, [](std::uint32_t pixel) { return pixel; });
+    const auto numbers = [&](const char* name, double PlotPixel::*of) {
+      json.key(name).open('[');
+      for (const std::uint32_t pixel : at) json.value(pixels[i][pixel].*of, kPlotDecimals);
+      json.close(']');
+    };
+    json.list("count", at, [&](std::uint32_t pixel) { return pixels[i][pixel].count; });
+    numbers("min", &PlotPixel::least);
+    numbers("max", &PlotPixel::most);
+    numbers("last", &PlotPixel::last);
+    json.close('}');
+  }
+  json.close(']').close('}');
+}
+
+}  // namespace karst::engine

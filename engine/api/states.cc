@@ -1,0 +1,217 @@
+#include "engine/api/states.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/kept_off.h"
+#include "base/text.h"
+#include "engine/api/answers.h"
+#include "engine/protocol.h"
+
+namespace karst::engine {
+namespace {
+
+using reader::ThreadState;
+
+constexpr std::size_t kMostWaits = 20;      // of a call
+constexpr std::size_t kMostTasks = 20'000;  // in api/trace
+
+double ns(const TraceIndex& index, std::uint64_t ticks) {
+  return static_cast<std::int64_t>(ticks) < 0 ? 0 : index.to_ns(static_cast<double>(ticks));
+}
+
+const char* state_word(ThreadState state) {
+  switch (state) {
+    case ThreadState::kRunning:
+      return "running";
+    case ThreadState::kPreempted:
+      return "preempted";
+    case ThreadState::kWoken:
+      return "woken";
+    case ThreadState::kBlocked:
+      return "blocked";
+    case ThreadState::kGone:
+      return "gone";
+    case ThreadState::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+// State `i` as a wait; with the wait for a CPU that follows it.
+analysis::Wait wait_of(const TraceIndex& index, const reader::ThreadStates& states, std::size_t i) {
+  analysis::Wait wait = analysis::wait_at(states, i);
+  if (wait.state == ThreadState::kBlocked && index.wait_stacks() != nullptr)
+    wait.in = index.wait_stacks()->code_of(states.task, wait.begin);
+  return wait;
+}
+
+analysis::KeptOff kept_off(const TraceIndex& index, const analysis::Wait& wait) {
+  std::unordered_map<const reader::Thread*, const ThreadIndex*> found;
+  const analysis::KeptOffFinder finder(
+      index.trace(),
+      [&](std::uint32_t task, std::uint64_t) -> const reader::Thread* {
+        const std::int64_t number = index.thread_of_task(task);
+        if (number < 0) return nullptr;
+        const ThreadIndex& thread = index.threads()[static_cast<std::size_t>(number)];
+        return found.try_emplace(thread.thread, &thread).first->first;
+      },
+      [&](const reader::Thread& thread) { return found.at(&thread)->calls; });
+  return finder.of(wait);
+}
+
+void write_kept_off(Json& json, const TraceIndex& index, const analysis::KeptOff& kept) {
+  const reader::States& states = index.trace().states();
+  if (kept.empty() && kept.unknown == 0) return;
+  json.key("kept_off_by").open('[');
+  for (const analysis::CpuShare& share : kept.shares) {
+    json.open('{').field("name", analysis::share_words(share, states)).field("duration", ns(index, share.ticks));
+    const std::int64_t number = share.others ? -1 : index.thread_of_task(share.task);
+    if (number >= 0) json.field("thread", number);
+    if (number >= 0 && share.in.row != reader::kNoParent)
+      json.field("function", index.function_of(index.threads()[static_cast<std::size_t>(number)], share.in.row));
+    json.close('}');
+  }
+  json.close(']').field("kept_off_not_known", ns(index, kept.unknown));
+}
+
+bool is_wait(ThreadState state) {
+  return state == ThreadState::kBlocked || state == ThreadState::kPreempted || state == ThreadState::kWoken;
+}
+
+}  // namespace
+
+void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
+  const reader::States& states = index.trace().states();
+  json.field("begin", index.since_origin(wait.begin)).field("duration", ns(index, wait.end - wait.begin));
+  json.field("runnable", ns(index, wait.runnable)).field("state", state_word(wait.state)).field("cpu", wait.cpu);
+  json.field("where", analysis::blocked_words(wait.syscall, wait.letter));
+  json.field("by", analysis::task_words(states, wait.by));
+  const std::int64_t number = index.thread_of_task(wait.by);
+  if (number >= 0) {
+    const ThreadIndex& waker = index.threads()[static_cast<std::size_t>(number)];
+    json.field("by_thread", number);
+    const std::uint64_t at = wait.state == ThreadState::kBlocked ? wait.end : wait.begin;
+    const std::uint32_t row = wait.state == ThreadState::kPreempted ? reader::kNoParent : innermost_at(waker.calls, at);
+    if (row != reader::kNoParent) {
+      wait.waker = {waker.thread, row, waker.calls.function[row]};
+      json.field("by_index", row).field("by_function", index.function_of(waker, row));
+      json.field("by_depth", waker.calls.depth[row]);
+    }
+  }
+  const analysis::KeptOff kept = kept_off(index, wait);
+  const auto name = [&](const reader::Thread& of, std::uint32_t id) {
+    return index.trace().function(index.trace().processes()[of.process], id).name;
+  };
+  const auto time = [&](std::uint64_t ticks) {
+    return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks))));
+  };
+  json.field("words", analysis::describe(wait, states, name, time, analysis::kept_off_words(kept, states, name, time)));
+  write_kept_off(json, index, kept);
+}
+
+void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
+                       std::uint64_t cost, std::uint64_t self_cost) {
+  const reader::ThreadStates* const states = thread.states;
+  if (states == nullptr) return;
+  const CallColumns& calls = thread.calls;
+  const std::uint64_t begin = calls.begin[row];
+  const std::uint64_t end = calls.end(row);
+  reader::StateTimes own = states->between(begin, end);
+  reader::StateTimes all = own;
+  columns::take_cost_out(all, cost);
+  write_state_times(json, "states", index.trace().clock(), all);
+  // Direct children follow one another, so this takes a step for each.
+  std::size_t begin_hint = 0;
+  std::size_t end_hint = 0;
+  const std::uint32_t last = subtree_end(calls, row);
+  for (std::uint32_t child = row + 1; child < last; child = subtree_end(calls, child)) {
+    own = own - reader::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
+  }
+  columns::take_cost_out(own, self_cost);
+  write_state_times(json, "self_states", index.trace().clock(), own);
+
+  std::vector<std::size_t> waits;
+  const auto longer = [&](std::size_t a, std::size_t b) {
+    const std::uint64_t of_a = states->end_of(a) - states->begin[a];
+    const std::uint64_t of_b = states->end_of(b) - states->begin[b];
+    return of_a != of_b ? of_a > of_b : a < b;
+  };
+  const auto first = std::lower_bound(states->begin.begin(), states->begin.end(), begin);
+  for (auto i = static_cast<std::size_t>(first - states->begin.begin()); i < states->size() && states->begin[i] < end;
+       ++i) {
+    if (!is_wait(states->state[i])) continue;
+    // One after a blocking is told with it.
+    if (states->state[i] == ThreadState::kWoken && i != 0 && states->state[i - 1] == ThreadState::kBlocked) continue;
+    waits.push_back(i);
+    std::push_heap(waits.begin(), waits.end(), longer);
+    if (waits.size() <= kMostWaits) continue;
+    std::pop_heap(waits.begin(), waits.end(), longer);
+    waits.pop_back();
+  }
+  std::sort(waits.begin(), waits.end(), longer);
+  json.key("waits").open('[');
+  for (const std::size_t i : waits) {
+    json.open('{').field("index", i);
+    write_wait(json, index, wait_of(index, *states, i));
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::size_t state) {
+  const reader::ThreadStates& states = *thread.states;
+  json.open('{').field("index", state);
+  if (is_wait(states.state[state])) {
+    write_wait(json, index, wait_of(index, states, state));
+  } else {
+    json.field("begin", index.since_origin(states.begin[state]));
+    json.field("duration", ns(index, states.end_of(state) - states.begin[state]));
+    json.field("state", state_word(states.state[state])).field("cpu", states.cpu[state]);
+    json.field("words", states.state[state] == ThreadState::kRunning
+                            ? "running on CPU " + std::to_string(states.cpu[state])
+                            : std::string("not known: the system's records are missing here"));
+  }
+  json.close('}');
+}
+
+void write_state_facts(Json& json, const TraceIndex& index) {
+  const reader::States& states = index.trace().states();
+  const reader::StateSource& source = states.source();
+  json.key("states");
+  if (states.empty()) {
+    json.null();
+    return;
+  }
+  json.open('{').field("backend", source.backend == format::StateBackend::kFtrace ? "ftrace" : "perf");
+  json.field("wakes", (source.flags & format::kStatesWakes) != 0);
+  json.field("others", (source.flags & format::kStatesOthers) != 0);
+  json.field("syscalls", (source.flags & format::kStatesSyscalls) != 0);
+  json.field("clock_error_ns", source.clock_error_ns).field("lost_events", source.lost_events);
+  json.field("begin", index.since_origin(source.begin_ticks)).field("end", index.since_origin(source.end_ticks));
+  json.field("note", source.note).close('}');
+
+  json.key("tasks").open('[');
+  for (std::uint32_t i = 0; i < states.tasks().size() && i < kMostTasks; ++i) {
+    const reader::Task& task = states.tasks()[i];
+    json.open('{').field("tid", task.tid).field("pid", task.pid).field("name", task.name);
+    json.field("of_run", task.of_run).field("thread", index.thread_of_task(i)).close('}');
+  }
+  json.close(']').key("cpus").open('[');
+  for (const reader::CpuLane& lane : states.cpus()) {
+    if (index.is_partial()) break;  // which function ran there is known when all threads are
+    json.open('{').field("cpu", lane.cpu).key("gaps").open('[');
+    std::size_t gaps = 0;
+    for (const reader::StateGap& gap : states.gaps()) {
+      if (gap.cpu != lane.cpu || ++gaps > kMaxGaps) continue;
+      json.open('{').field("begin", index.since_origin(gap.begin)).field("end", index.since_origin(gap.end));
+      json.field("lost", gap.lost).close('}');
+    }
+    json.close(']').close('}');
+  }
+  json.close(']');
+}
+
+}  // namespace karst::engine

@@ -1,0 +1,46 @@
+// What calls were given and what they returned (analysis/values.h), for the page.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "analysis/values.h"
+#include "base/json.h"
+#include "engine/api/noted_threads.h"
+#include "engine/columns.h"
+#include "engine/index/index.h"
+
+namespace karst::engine {
+
+/// Calls that api/values answers about at once, at most.
+inline constexpr std::size_t kMostValues = 1000;
+
+/// Numbers in functions() of those that occur and whose values were asked for.
+std::vector<std::uint32_t> functions_with_values(const TraceIndex& index);
+
+/// Finds values of calls. Which note is whose takes a walk over a thread's calls. It is remembered (NotedThreads): the
+/// indices must outlive it. `work` may stop a thread's being read again. Thread-safe.
+class Values {
+ public:
+  Values();
+  ~Values();
+
+  /// Which note is whose, of a thread some of whose functions' values were asked for. Null: it has none, or `work` was
+  /// stopped.
+  std::shared_ptr<const analysis::CallValues> of_thread(const TraceIndex& index, const ThreadIndex& thread, Work* work);
+  /// Fields `arguments` and `returned`, each where it is noted, into an object that is open.
+  void write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);
+  /// api/values: those of `rows` of which something is noted.
+  void write_calls(Json& json, const TraceIndex& index, const ThreadIndex& thread,
+                   const std::vector<std::uint32_t>& rows, Work* work = nullptr);
+
+ private:
+  class OfThread;
+  /// Null: its function's values were not asked for, or `work` was stopped.
+  std::shared_ptr<const OfThread> find(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
+                                       Work* work);
+
+  NotedThreads<OfThread> threads_;
+};
+
+}  // namespace karst::engine

@@ -1,0 +1,132 @@
+#include "engine/server/loader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+
+#include "base/json.h"
+
+namespace karst::engine {
+
+Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
+               Preview::Limits preview)
+    : files_(std::move(files)),
+      version_(std::move(version)),
+      server_(server),
+      cache_(std::move(cache)),
+      preview_({preview.least_events, preview.long_thread, [this, also = std::move(preview.on_part)] {
+                  if (also) also();
+                  const std::lock_guard lock(mutex_);
+                  changed_.notify_all();
+                }}) {
+  for (std::size_t i = 0; i < files_.size(); ++i) progress_.push_back(std::make_unique<IndexProgress>());
+  thread_ = std::thread([this] { load(); });
+}
+
+Loader::~Loader() {
+  for (const auto& progress : progress_) progress->stop = true;
+  thread_.join();
+}
+
+void Loader::load() {
+  std::string error;
+  try {
+    for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
+      auto index = TraceIndex::build(files_[i], *progress_[i], &cache_, files_.size() == 1 ? &preview_ : nullptr);
+      if (index) {
+        traces_.push_back(std::move(*index));
+      } else {
+        error = index.error().message;
+      }
+    }
+    if (error.empty()) {
+      std::vector<const TraceIndex*> traces;
+      for (const auto& trace : traces_) traces.push_back(trace.get());
+      api_ = std::make_unique<Api>(std::move(traces), version_);
+      api_->set_server(server_);
+    }
+  } catch (const std::bad_alloc&) {
+    error = std::move(no_memory_);
+  } catch (const std::exception&) {
+    error = std::move(other_failure_);
+  }
+  if (error.empty()) ready_.store(api_.get(), std::memory_order_release);
+  preview_.end();
+  bool failed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    failed = !error.empty();
+    error_ = std::move(error);
+    finished_ = true;
+    changed_.notify_all();
+  }
+  // While people look already.
+  if (failed) return;
+  try {
+    for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(*traces_[i], progress_[i]->stop);
+  } catch (const std::exception&) {  // then it is made again the next time
+  }
+}
+
+bool Loader::finished() const {
+  const std::lock_guard lock(mutex_);
+  return finished_;
+}
+
+void Loader::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return finished_; });
+}
+
+bool Loader::wait_for(std::chrono::milliseconds longest, bool picture) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, longest, [&] { return finished_ || (picture && preview_.parts() != 0); });
+}
+
+std::optional<Reply> Loader::preview(std::string_view path, const Parameters& parameters, Work* work) {
+  // Tiles are of what the facts that were last asked for told.
+  const auto there = path == "trace" ? preview_.refresh() : preview_.latest();
+  if (there == nullptr) return std::nullopt;
+  if (path != "trace" && (path != "tiles" || parameters.contains("function"))) {
+    return error_reply(503, "the trace is still being read, and this is about all of it");
+  }
+  Api api({there.get()}, version_);
+  api.set_server({server_.keep, nullptr});
+  return api.answer(path, parameters, work);
+}
+
+void Loader::read_first(std::string_view threads) {
+  constexpr std::size_t kMost = 1000;  // more are on nobody's screen
+  std::vector<std::uint32_t> numbers;
+  while (!threads.empty() && numbers.size() < kMost) {
+    const std::string_view one = threads.substr(0, threads.find(','));
+    threads.remove_prefix(std::min(one.size() + 1, threads.size()));
+    std::uint32_t number = 0;
+    const auto [end, status] = std::from_chars(one.data(), one.data() + one.size(), number);
+    if (status == std::errc() && end == one.data() + one.size()) numbers.push_back(number);
+  }
+  preview_.want(std::move(numbers));
+}
+
+std::string Loader::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+std::string Loader::progress_json() const {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  for (const auto& progress : progress_) {
+    done += progress->done;
+    total += progress->total;
+  }
+  const std::string why = error();
+  const char* phase = !why.empty() ? "failed" : api() != nullptr ? "ready" : total == 0 ? "opening" : "rebuilding";
+  Json json;
+  json.open('{').field("phase", phase).field("done", done).field("total", total).field("error", why);
+  json.field("parts", preview_.parts());
+  json.list("files", files_, [](const std::filesystem::path& file) { return file.filename().string(); }).close('}');
+  return json.take();
+}
+
+}  // namespace karst::engine

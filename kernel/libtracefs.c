@@ -1,0 +1,3 @@
+#include "kernel/libtracefs.h"
+
+#include <tracefs.h>

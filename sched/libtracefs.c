@@ -1,3 +1,0 @@
-#include "sched/libtracefs.h"
-
-#include <tracefs.h>
