@@ -340,6 +340,30 @@ LockHolds HoldFinder::take(const std::vector<LockWait>& waits) {
   return result;
 }
 
+std::vector<LockAndUse> locks_with_use(const reader::Trace& trace, const LockNames& names,
+                                       const std::vector<LockWait>& waits, const LockHolds& holds,
+                                       const FunctionSet* functions) {
+  auto uses = use_of_locks(holds, functions);
+  std::vector<LockAndUse> all;
+  for (Lock& lock : locks_of(trace, names, waits)) {
+    const auto use = uses.extract({lock.process, lock.address});
+    all.push_back({std::move(lock), use.empty() ? LockUse() : std::move(use.mapped())});
+  }
+  const auto waited = static_cast<std::ptrdiff_t>(all.size());
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string_view> kinds;
+  for (const LockHold& hold : holds.holds) kinds[{hold.thread->process, hold.lock}] = hold.kind;
+  for (auto& [address, use] : uses) {
+    Lock lock;
+    std::tie(lock.process, lock.address) = address;
+    lock.kind = kinds[address].substr(0, kinds[address].find(' '));  // shared or not: it is one lock
+    lock.name = names.of(lock.process, lock.address);
+    all.push_back({std::move(lock), std::move(use)});
+  }
+  std::stable_sort(all.begin() + waited, all.end(),
+                   [](const LockAndUse& a, const LockAndUse& b) { return a.use.total > b.use.total; });
+  return all;
+}
+
 void fill_in_holders(const LockHolds& holds, std::vector<LockWait>& waits) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<const LockHold*>> by_lock;
   for (const LockHold& hold : holds.holds) by_lock[{hold.thread->process, hold.lock}].push_back(&hold);

@@ -140,6 +140,16 @@ struct LockUse {
 std::map<std::pair<std::uint32_t, std::uint64_t>, LockUse> use_of_locks(const LockHolds& holds,
                                                                         const FunctionSet* functions);
 
+struct LockAndUse {
+  Lock of;
+  LockUse use;
+};
+/// As locks_of() has them, and behind those the ones that nobody waited for, by how long they were held. Borrows from
+/// `names` and `holds`.
+std::vector<LockAndUse> locks_with_use(const reader::Trace& trace, const LockNames& names,
+                                       const std::vector<LockWait>& waits, const LockHolds& holds,
+                                       const FunctionSet* functions);
+
 /// Says who had a lock as a wait began where the lock itself does not say so (readers of a rwlock, spinlocks), and in
 /// which function that thread took it.
 void fill_in_holders(const LockHolds& holds, std::vector<LockWait>& waits);

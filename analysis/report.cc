@@ -211,48 +211,8 @@ Report ReportBuilder::finish() {
   return report;
 }
 
-void sort_report(Report& report, ReportOrder order) {
-  auto value = [order](const FunctionReport& f) -> std::uint64_t {
-    switch (order) {
-      case ReportOrder::kSelf:
-        return f.self_ns;
-      case ReportOrder::kCalls:
-        return f.calls;
-      case ReportOrder::kMin:
-        return f.min_ns;
-      case ReportOrder::kMean:
-        return f.mean_ns;
-      case ReportOrder::kP50:
-        return f.p50_ns;
-      case ReportOrder::kP99:
-        return f.p99_ns;
-      case ReportOrder::kMax:
-        return f.max_ns;
-      case ReportOrder::kTracing:
-        return f.tracing_ns;
-      case ReportOrder::kCpu:
-        return f.total_states.cpu_ns;
-      case ReportOrder::kRunnable:
-        return f.total_states.runnable_ns;
-      case ReportOrder::kBlocked:
-        return f.total_states.blocked_ns;
-      case ReportOrder::kSelfCpu:
-        return f.self_states.cpu_ns;
-      case ReportOrder::kSelfRunnable:
-        return f.self_states.runnable_ns;
-      case ReportOrder::kSelfBlocked:
-        return f.self_states.blocked_ns;
-      case ReportOrder::kTotal:
-        return f.total_ns;
-      case ReportOrder::kName:
-        return 0;
-    }
-    return f.total_ns;
-  };
-  auto runs_threads = [order](const FunctionReport& f) {
-    return order == ReportOrder::kMax && f.thread_long_calls != 0 && f.thread_long_calls + f.open_calls == f.calls;
-  };
-  const auto by_name = [&](const FunctionReport& a, const FunctionReport& b) {
+void sort_by_name(Report& report) {
+  const auto before = [&](const FunctionReport& a, const FunctionReport& b) {
     if (report.of_groups) {  // numbers before other texts
       constexpr double kLast = std::numeric_limits<double>::infinity();
       const double number_a = number_in(a.name).value_or(kLast), number_b = number_in(b.name).value_or(kLast);
@@ -260,10 +220,13 @@ void sort_report(Report& report, ReportOrder order) {
     }
     return std::tie(a.name, a.module, a.file, a.line) < std::tie(b.name, b.module, b.file, b.line);
   };
-  std::sort(report.functions.begin(), report.functions.end(), [&](const FunctionReport& a, const FunctionReport& b) {
-    if (runs_threads(a) != runs_threads(b)) return runs_threads(b);
-    return value(a) != value(b) ? value(a) > value(b) : by_name(a, b);
-  });
+  std::sort(report.functions.begin(), report.functions.end(), before);
+}
+
+void sort_by_total(Report& report) {
+  sort_by_name(report);
+  std::stable_sort(report.functions.begin(), report.functions.end(),
+                   [](const FunctionReport& a, const FunctionReport& b) { return a.total_ns > b.total_ns; });
 }
 
 }  // namespace karst::analysis

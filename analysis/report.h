@@ -62,6 +62,9 @@ struct FunctionReport {
   std::uint64_t p50_ns = 0;
   std::uint64_t p99_ns = 0;
   std::uint64_t max_ns = 0;
+
+  /// Whether all its complete calls lasted as long as their thread: what runs a thread is no long call.
+  bool runs_its_thread() const { return thread_long_calls != 0 && thread_long_calls + open_calls == calls; }
 };
 
 struct Report {
@@ -102,27 +105,9 @@ class ReportBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-enum class ReportOrder {
-  kTotal,
-  kSelf,
-  kCalls,
-  kMin,
-  kMean,
-  kP50,
-  kP99,
-  kMax,
-  kTracing,
-  kCpu,
-  kRunnable,
-  kBlocked,
-  kSelfCpu,
-  kSelfRunnable,
-  kSelfBlocked,
-  kName
-};
-
-/// Greatest first; equals by name (values that are numbers by these), so that the order is the same every time. By max,
-/// those come last all of whose complete calls lasted as long as their thread: what runs a thread is no long call.
-void sort_report(Report& report, ReportOrder order);
+/// Values that are numbers by these, and before other texts; equals by their place.
+void sort_by_name(Report& report);
+/// Greatest first; equals by name, so that the order is the same every time.
+void sort_by_total(Report& report);
 
 }  // namespace karst::analysis

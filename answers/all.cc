@@ -3,16 +3,23 @@
 #include "answers/calls.h"
 #include "answers/files.h"
 #include "answers/flows.h"
+#include "answers/functions.h"
+#include "answers/locks.h"
 #include "answers/memory.h"
 #include "answers/notes.h"
 #include "answers/requests.h"
+#include "answers/samples.h"
 
 namespace karst::answers {
 
 const std::vector<const Relation*>& all_relations() {
   static const std::vector<const Relation*> all{
-      &calls(), &file_calls(), &file_users(),          &file_uses(),       &files(), &files_of_user(),
-      &flows(), &flow_steps(), &memory_of_functions(), &memory_of_paths(), &notes(), &requests()};
+      &buckets(), &convoys(), &edges(), &functions(), &spreads(), &values_of_calls(),          &lock_holds(), &lock_orders(), &lock_pairs(),
+      &lock_rings(),       &lock_waits(), &locks(),       &calls(),
+      &file_calls(),       &file_users(), &file_uses(),   &files(),
+      &files_of_user(),    &flows(),      &flow_steps(),  &memory_of_functions(),
+      &memory_of_paths(),  &notes(),      &requests(),    &sampled_below(),
+      &sampled_functions()};
   return all;
 }
 

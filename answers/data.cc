@@ -1,5 +1,7 @@
 #include "answers/data.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "base/text.h"
@@ -11,6 +13,8 @@ std::string_view name_of(const reader::Trace& trace, FunctionRef ref) {
   if (ref.function == 0) return {};
   return trace.function(trace.processes()[ref.process], ref.function).name;
 }
+
+constexpr int kShareDecimals = 6;
 
 template <typename Number>
 void append_number(std::string& to, Number number) {
@@ -42,6 +46,7 @@ struct JsonSink final : Sink {
   void flag(bool flag) override { write(flag); }
   void whole(std::uint64_t number) override { write(number); }
   void number(std::int64_t number) override { write(number); }
+  void real(double number) override { json.known_key(field->name).value(number, kShareDecimals); }
   void text(std::string_view text) override { write(text); }
   void function(FunctionRef ref) override { write(name_of(trace, ref)); }
   void thread(ThreadRef ref) override {
@@ -89,6 +94,7 @@ void Csv::none() {
 void Csv::flag(bool flag) { line_ += flag ? '1' : '0'; }
 void Csv::whole(std::uint64_t number) { append_number(line_, number); }
 void Csv::number(std::int64_t number) { append_number(line_, number); }
+void Csv::real(double number) { line_ += fmt::format("{:.{}f}", number, kShareDecimals); }
 void Csv::text(std::string_view text) { append_csv(line_, text); }
 void Csv::function(FunctionRef ref) {
   line_ += ref.function == 0 ? "\"\"" : std::string_view(names_.of(trace_.processes()[ref.process], ref.function));

@@ -35,6 +35,7 @@ class Csv final : Sink {
   void flag(bool flag) override;
   void whole(std::uint64_t number) override;
   void number(std::int64_t number) override;
+  void real(double number) override;
   void text(std::string_view text) override;
   void function(FunctionRef ref) override;
   void thread(ThreadRef ref) override;

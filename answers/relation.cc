@@ -30,6 +30,7 @@ struct ValueSink final : Sink {
   void flag(bool flag) override { value = flag; }
   void whole(std::uint64_t number) override { value = number; }
   void number(std::int64_t number) override { value = number; }
+  void real(double number) override { value = number; }
   void text(std::string_view text) override { value = std::string(text); }
   void function(FunctionRef ref) override { value = ref; }
   void thread(ThreadRef ref) override { value = ref; }
@@ -44,8 +45,10 @@ Value Field::get(const void* row) const {
   return std::move(sink.value);
 }
 
-const Field* Relation::find(std::string_view key) const {
-  const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.key == key; });
+const Field* Relation::find(std::string_view called) const {
+  if (called.empty()) return nullptr;
+  const auto at = std::find_if(fields.begin(), fields.end(),
+                               [&](const Field& field) { return field.key == called || field.look.title == called; });
   return at == fields.end() ? nullptr : &*at;
 }
 
@@ -54,6 +57,7 @@ bool sorts_upwards(Type type) {
     case Type::kDuration:
     case Type::kBytes:
     case Type::kCount:
+    case Type::kShare:
     case Type::kFlag:
       return false;
     default:

@@ -33,6 +33,7 @@ enum class Type : std::uint8_t {
   kCount,
   kNumber,  ///< that counts nothing, as a line or a descriptor; in order
   kId,      ///< a number of 64 bits of the program's own; in order
+  kShare,   ///< a part of a whole: 0 to 1
   kFlag,
   kText,
   kFunction,  ///< FunctionRef; programs get its name
@@ -55,7 +56,7 @@ struct ProcessRef {
 };
 
 /// What a field holds in a row. The first of all: it is not known, or there is none.
-using Value = std::variant<std::monostate, bool, std::uint64_t, std::int64_t, std::string_view, std::string,
+using Value = std::variant<std::monostate, bool, std::uint64_t, std::int64_t, double, std::string_view, std::string,
                            FunctionRef, ThreadRef, ProcessRef>;
 
 template <typename T>
@@ -73,6 +74,8 @@ Value value_of(T&& what) {
     return Value(std::in_place_type<std::int64_t>, what);
   } else if constexpr (std::same_as<Plain, std::string> && std::is_lvalue_reference_v<T>) {
     return Value(std::string_view(what));
+  } else if constexpr (std::floating_point<Plain>) {
+    return Value(std::in_place_type<double>, what);
   } else if constexpr (std::convertible_to<T, const char*>) {
     return Value(std::string_view(what));
   } else {
@@ -87,6 +90,7 @@ class Sink {
   virtual void flag(bool flag) = 0;
   virtual void whole(std::uint64_t number) = 0;
   virtual void number(std::int64_t number) = 0;
+  virtual void real(double number) = 0;
   /// Valid until it returns.
   virtual void text(std::string_view text) = 0;
   virtual void function(FunctionRef ref) = 0;
@@ -111,6 +115,8 @@ void put_value(Sink& sink, const T& what) {
     sink.whole(what);
   } else if constexpr (std::signed_integral<T>) {
     sink.number(what);
+  } else if constexpr (std::floating_point<T>) {
+    sink.real(what);
   } else if constexpr (std::same_as<T, FunctionRef>) {
     sink.function(what);
   } else if constexpr (std::same_as<T, ThreadRef>) {
@@ -136,9 +142,12 @@ struct Look {
   int rank = 0;            ///< of columns that are too many the highest goes first; 0: never
   Shown shown = Shown::kAlways;
   std::size_t least_width = 0;
-  bool is_name = false;  ///< a text that is shortened as a function's name is
+  std::size_t most_width = 0;  ///< what is longer is shortened; 0: any
+  bool is_name = false;        ///< a text that is shortened as a function's name is
   /// Words of the row in place of the value alone, as "<53 ms" of a call whose begin is not known; null: the value's.
   std::function<std::string(const void* row)> words = {};
+  /// Whether a row comes behind all others where they are sorted by this; null: none does.
+  std::function<bool(const void* row)> last = {};
 };
 
 struct Field {
@@ -164,9 +173,12 @@ struct Relation {
   std::string one;       ///< a row
   std::string sentence;  ///< "A row for each ..."
   std::vector<Field> fields;
+  /// What people see behind the last column where lines have no end; null: nothing.
+  std::function<std::string(const void* row)> behind = {};
+  std::string behind_title = {};  ///< above that
 
-  /// Null: there is no such field.
-  const Field* find(std::string_view key) const;
+  /// By its key, or by what stands above its column. Null: there is no such field.
+  const Field* find(std::string_view called) const;
 };
 
 /// `get(row)` returns what value_of() takes; a text by reference or as a view must outlive the row's use.
@@ -206,6 +218,11 @@ Field rows(std::string key, std::string sentence, const Relation& relation, Each
           .look = {.shown = Look::Shown::kAsked},
           .rows = &relation,
           .each = [each](const void* row, const UseRow& use) { each(*static_cast<const Row*>(row), use); }};
+}
+
+/// 0 where there is no whole.
+inline double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 /// Whether values of this type go up as they are sorted; the others begin with the greatest.

@@ -74,8 +74,10 @@ std::string make_printable(std::string_view text, bool lines) {
 std::string printable(std::string_view text) { return make_printable(text, false); }
 std::string printable_lines(std::string_view text) { return make_printable(text, true); }
 
+std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
 std::string percent_text(std::uint64_t part, std::uint64_t whole) {
-  return fmt::format("{:.1f}%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return percent_text(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
 }
 
 // In integers, and divided by constants: the text of a float takes several times as long.

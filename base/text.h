@@ -20,6 +20,7 @@ std::string duration_text(std::uint64_t ns);
 char* write_duration(char* to, std::uint64_t ns);
 inline constexpr std::size_t kMostDurationText = 16;
 /// "12.3%".
+std::string percent_text(double share);
 std::string percent_text(std::uint64_t part, std::uint64_t whole);
 /// "12,345,678".
 std::string count_text(std::uint64_t count);

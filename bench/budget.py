@@ -115,7 +115,7 @@ def functions_of(scratch, traced, arguments, *flags):
             os.remove(trace)
     if info["overwritten_events"] or info["lost_events"]:
         raise BenchError(f"{traced}: memory was full")
-    return {f["name"]: f for f in report["functions"]}
+    return {f["function"]: f for f in report["functions"]}
 
 
 def compare(title, traced, arguments, same_calls, scratch, notes):

@@ -35,7 +35,7 @@ def mean_of(trace, function, *options):
     rows = report["functions"]
     if len(rows) != 1:
         raise BenchError(f"karst report has {len(rows)} functions called {function}")
-    return rows[0]["total_ns"] / rows[0]["calls"], report["trace"]["call_cost_off_by_ns"]
+    return rows[0]["total_ns"] / rows[0]["calls"], report["call_cost_off_by_ns"]
 
 
 def bench_corrected(rounds, scratch, notes):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analysis/values.h"
 #include "answers/data.h"
 #include "base/text.h"
 #include "cli/names.h"
@@ -47,6 +48,7 @@ struct Words {
     }
   }
   std::string operator()(std::int64_t number) const { return fmt::to_string(number); }
+  std::string operator()(double share) const { return percent_text(share); }
   std::string operator()(std::string_view text) const { return printable(text); }
   std::string operator()(const std::string& text) const { return printable(text); }
   std::string operator()(FunctionRef ref) const {
@@ -61,37 +63,49 @@ struct Words {
 };
 
 std::string words_of(const reader::Trace& trace, const Field& field, const void* row, bool whole) {
-  return field.look.words ? field.look.words(row) : std::visit(Words{trace, field.type, whole}, field.get(row));
+  std::string text =
+      field.look.words ? field.look.words(row) : std::visit(Words{trace, field.type, whole}, field.get(row));
+  if (field.look.most_width == 0) return text;
+  return shorten(text, field.look.most_width, field.look.is_name ? Shorten::kName : Shorten::kEnd);
 }
 
-/// What rows are sorted by: numbers as such, all else by its words.
+/// What rows are sorted by: numbers as such, also those that are texts, and behind these all else by its words.
 struct SortKey {
-  bool none;
+  bool last;  // behind all others, whichever way the field sorts
+  bool is_text = false;
   std::int64_t sign = 0;
   std::uint64_t number = 0;
+  double real = 0;
   std::string words = {};
 
   bool operator<(const SortKey& other) const {
-    return std::tie(none, sign, number, words) < std::tie(other.none, other.sign, other.number, other.words);
+    return std::tie(last, is_text, sign, number, real, words) <
+           std::tie(other.last, other.is_text, other.sign, other.number, other.real, other.words);
   }
 };
 
 SortKey sort_key(const reader::Trace& trace, const Field& field, const void* row) {
   const Value value = field.get(row);
-  SortKey key{.none = is_none(value)};
-  if (const auto* const whole = std::get_if<std::uint64_t>(&value))
+  SortKey key{.last = is_none(value) || (field.look.last && field.look.last(row))};
+  if (const auto* const whole = std::get_if<std::uint64_t>(&value)) {
     key.number = *whole;
-  else if (const auto* const number = std::get_if<std::int64_t>(&value)) {
+  } else if (const auto* const number = std::get_if<std::int64_t>(&value)) {
     key.sign = *number < 0 ? -1 : 0;
     key.number = static_cast<std::uint64_t>(*number);
-  } else if (const auto* const flag = std::get_if<bool>(&value))
+  } else if (const auto* const share = std::get_if<double>(&value)) {
+    key.real = *share;
+  } else if (const auto* const flag = std::get_if<bool>(&value)) {
     key.number = *flag ? 1 : 0;
-  else if (const auto* const thread = std::get_if<ThreadRef>(&value))
+  } else if (const auto* const thread = std::get_if<ThreadRef>(&value)) {
     key.number = thread->thread == nullptr ? 0 : thread->thread->tid;
-  else if (const auto* const process = std::get_if<ProcessRef>(&value))
+  } else if (const auto* const process = std::get_if<ProcessRef>(&value)) {
     key.number = process->process;
-  else
+  } else {
     key.words = std::visit(Words{trace, field.type}, value);
+    const auto number_of_text = analysis::number_in(key.words);
+    key.is_text = !number_of_text;
+    key.real = number_of_text.value_or(0);
+  }
   return key;
 }
 
@@ -101,23 +115,51 @@ void sort(const reader::Trace& trace, const Field& field, std::vector<const void
   for (const void* row : rows) keyed.emplace_back(sort_key(trace, field, row), row);
   const bool up = answers::sorts_upwards(field.type);
   std::stable_sort(keyed.begin(), keyed.end(), [up](const auto& a, const auto& b) {
-    if (a.first.none != b.first.none) return b.first.none;  // what is not known comes last
+    if (a.first.last != b.first.last) return b.first.last;
     return up ? a.first < b.first : b.first < a.first;
   });
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keyed[i].second;
 }
 
-std::vector<std::string> keys_of(const Relation& relation) {
-  std::vector<std::string> keys;
-  for (const Field& field : relation.fields)
-    if (field.type != Type::kRows) keys.push_back(field.key);
+/// What a field may be called by: its key, and the title above its column where that is one word.
+std::vector<std::string> names_of_fields(const std::vector<const Relation*>& relations, bool with_titles) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (!name.empty() && name.find(' ') == std::string::npos &&
+        std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  };
+  for (const Relation* relation : relations)
+    for (const Field& field : relation->fields) {
+      if (field.type == Type::kRows) continue;
+      add(field.key);
+      if (with_titles) add(field.look.title);
+    }
+  return names;
+}
+
+/// "lock wait" of "lock_wait".
+std::string in_words(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+/// "one,two" with keys for titles. What is no field stays as it is.
+std::string as_keys(const Relation& relation, std::string_view columns) {
+  std::string keys;
+  while (!columns.empty()) {
+    const std::string_view name = columns.substr(0, columns.find(','));
+    columns.remove_prefix(std::min(name.size() + 1, columns.size()));
+    const Field* const field = relation.find(name);
+    keys.append(keys.empty() ? "" : ",").append(field == nullptr ? name : field->key);
+  }
   return keys;
 }
 
 }  // namespace
 
-void add_answer_options(Command command, AnswerOptions& options, const Relation& relation, const std::string& words,
-                        const std::string& sort, std::size_t limit) {
+void add_answer_options(Command command, AnswerOptions& options, const std::vector<const Relation*>& relations,
+                        const std::string& words, const std::string& sort, std::size_t limit) {
   options.sort = sort;
   options.limit = limit;
   command
@@ -129,10 +171,9 @@ void add_answer_options(Command command, AnswerOptions& options, const Relation&
       .each([&options](const std::string&) { options.has_limit = true; });
   command
       .add_option("-s,--sort", options.sort,
-                  fmt::format("Sort by a column ({} unless given): times, sizes and counts greatest first, all else in "
-                              "order",
-                              sort))
-      .check(one_of(keys_of(relation)))
+                  fmt::format("Sort by a column{}: times, sizes and counts greatest first, all else in order",
+                              sort.empty() ? "" : " (" + sort + " unless given)"))
+      .check(one_of(names_of_fields(relations, true)))
       .type_name("COLUMN");
   command.add_option("--columns", options.columns, "Show these columns, in this order, in text: one,two")
       .type_name("NAMES");
@@ -156,21 +197,32 @@ std::string answer_footer(const Relation& relation, std::string_view example, st
 Answer::Answer(const reader::Trace& trace, const Relation& relation, const AnswerOptions& options,
                std::vector<const void*> rows)
     : trace_(trace), relation_(relation), options_(options), rows_(std::move(rows)) {
-  if (const Field* const field = relation.find(options.sort); field != nullptr) sort(trace, *field, rows_);
+  if (const Field* const field = relation.find(options.sort); field != nullptr) {
+    sort(trace, *field, rows_);
+    sort_ = field->key;
+  }
+  columns_ = as_keys(relation, options.columns);
   const bool cut = options.limit != 0 && (options.is_text() || options.has_limit);
   shown_ = cut ? std::min(options.limit, rows_.size()) : rows_.size();
 }
 
 bool Answer::is_shown(const Field& field, bool wide) const {
-  if (("," + options_.columns + ",").find("," + field.key + ",") != std::string::npos) return true;
-  if (field.key == options_.sort) return true;
+  if (("," + columns_ + ",").find("," + field.key + ",") != std::string::npos) return true;
+  if (field.key == sort_) return true;
   if (field.look.shown == Look::Shown::kAsked || (field.look.shown == Look::Shown::kWide && !wide)) return false;
   if (field.type == Type::kProcess && trace_.processes().size() == 1) return false;
   return std::any_of(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(shown_),
                      [&](const void* row) { return !is_none(field.get(row)); });
 }
 
+Status Answer::known() const {
+  if (options_.sort.empty() || !sort_.empty()) return Unit{};
+  return Error{fmt::format("there is no column '{}' of {} to sort by; there are: {}", options_.sort,
+                           in_words(relation_.name), fmt::join(names_of_fields({&relation_}, false), ", "))};
+}
+
 Status Answer::print_table(Screen& screen) const {
+  if (Status sorted = known(); !sorted) return sorted;
   // The last field of all is the elastic column, whatever is asked for.
   std::vector<Column> columns;
   std::vector<const Field*> fields;
@@ -183,14 +235,15 @@ Status Answer::print_table(Screen& screen) const {
     const bool shown = is_shown(field, wide) || &field == &relation_.fields.back();
     fields.push_back(&field);
     columns.push_back({.key = field.key,
-                       .title = field.look.title.empty() ? field.key : field.look.title,
+                       .title = (field.look.title.empty() ? field.key : field.look.title) +
+                                (wide && &field == &relation_.fields.back() ? relation_.behind_title : ""),
                        .left = is_text(field.type),
                        .narrow = shown,
-                       .rank = field.key == options_.sort ? 0 : field.look.rank,
+                       .rank = field.key == sort_ ? 0 : field.look.rank,
                        .least_width = field.look.least_width});
   }
-  std::string chosen = options_.columns;
-  for (std::size_t i = 0; options_.columns.empty() && i < columns.size(); ++i)
+  std::string chosen = columns_;
+  for (std::size_t i = 0; columns_.empty() && i < columns.size(); ++i)
     if (columns[i].narrow) chosen += (chosen.empty() ? "" : ",") + columns[i].key;
   Table table(std::move(columns),
               fields.back()->type == Type::kFunction || fields.back()->look.is_name ? Shorten::kName : Shorten::kEnd);
@@ -199,7 +252,7 @@ Status Answer::print_table(Screen& screen) const {
     std::vector<std::string> cells;
     cells.reserve(fields.size());
     for (const Field* field : fields) cells.push_back(words_of(trace_, *field, rows_[i], field == fields.back()));
-    table.add(std::move(cells));
+    table.add(std::move(cells), wide && relation_.behind ? relation_.behind(rows_[i]) : std::string());
   }
   table.print(screen);
   return Unit{};
@@ -219,13 +272,15 @@ void Answer::write_json(Json& json, Output& output) const {
   json.close(']');
 }
 
-void Answer::say_left_out(Screen& screen, const std::string& one) const {
+void Answer::say_left_out(Screen& screen, std::string one) const {
+  if (one.empty()) one = in_words(relation_.one);
   if (shown_ < rows_.size())
     screen.output().append(fmt::format("({} more; --limit 0: all)\n", plural(rows_.size() - shown_, one.c_str())));
 }
 
 int print_answer(const AnswerOptions& options, const Input& input, const Answer& answer,
                  const std::function<void(Json&)>& facts) {
+  if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
   return print_data(
       options.format, input,
       [&](Output& output) {
@@ -237,6 +292,15 @@ int print_answer(const AnswerOptions& options, const Input& input, const Answer&
         output.append("\n");
       },
       [&](Output& output) { answer.print_csv(output); });
+}
+
+int print_table_or_data(const AnswerOptions& options, const Input& input, const Answer& answer) {
+  if (!options.is_text()) return print_answer(options, input, answer);
+  Screen screen(options.text);
+  say_partial(screen, input);
+  if (Status printed = answer.print_table(screen); !printed) return fail(printed.error());
+  answer.say_left_out(screen);
+  return screen.finish(&input.trace);
 }
 
 }  // namespace karst::cli

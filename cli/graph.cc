@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "analysis/report.h"
+#include "answers/data.h"
+#include "answers/functions.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -152,24 +154,21 @@ void print_picture(const Graph& graph, bool dot, Output& output) {
 }
 
 void print_json(const Graph& graph, const reader::Trace& trace, Output& output) {
+  const answers::ReportContext context(graph.report);
+  const answers::Times times(trace);
   Json json;
-  json.open('{').field("trace", trace.name()).key("functions").open('[');
+  json.open('{').field("trace", trace.name()).key(answers::functions().name).open('[');
   for (const analysis::FunctionReport& f : graph.report.functions) {
-    json.line().open('{').field("number", f.number).field("name", f.name).field("module", f.module);
-    json.field("file", f.file).field("line", f.line).field("calls", f.calls).field("open_calls", f.open_calls);
-    json.field("total_ns", f.total_ns).field("self_ns", f.self_ns).field("p50_ns", f.p50_ns).field("p99_ns", f.p99_ns);
-    json.close('}').flush(output);
+    const answers::FunctionRow row{context, f};
+    answers::write_row(json, trace, answers::functions(), &row);
+    json.flush(output);
   }
-  json.line().close(']').key("edges").open('[');
+  json.line().close(']').key(answers::edges().name).open('[');
   for (const columns::Edge& edge : graph.edges) {
-    json.line().open('{');
-    if (edge.caller == columns::kNoFunction) {
-      json.key("caller").null().key("caller_name").null();
-    } else {
-      json.field("caller", edge.caller).field("caller_name", graph.name(edge.caller));
-    }
-    json.field("callee", edge.callee).field("callee_name", graph.name(edge.callee)).field("calls", edge.calls);
-    json.field("total_ns", graph.total_ns(edge)).field("self_ns", graph.self_ns(edge)).close('}').flush(output);
+    const bool known = edge.caller != columns::kNoFunction;
+    const answers::EdgeRow row{edge, known ? &graph.name(edge.caller) : nullptr, graph.name(edge.callee), times};
+    answers::write_row(json, trace, answers::edges(), &row);
+    json.flush(output);
   }
   json.line().close(']').close('}').flush(output);
   output.append("\n");
@@ -191,7 +190,7 @@ int graph_command(const Options& options) {
   if (graph.report.functions.empty()) return fail(nothing_passes(**input));
   graph.functions = &builder.parts().functions();
   graph.clock = &trace.clock();
-  analysis::sort_report(graph.report, analysis::ReportOrder::kTotal);
+  analysis::sort_by_total(graph.report);
   const std::size_t found = graph.report.functions.size();
   const std::size_t limit = options.limit != 0 ? options.limit : options.format == "json" ? found : kUsualLimit;
   if (found > limit) {

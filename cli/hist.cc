@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "analysis/report.h"
+#include "answers/data.h"
+#include "answers/functions.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -97,20 +99,17 @@ void print_one(const analysis::FunctionReport& f, std::vector<std::uint64_t> dur
 
 void print_json(const analysis::Report& report, const analysis::ReportBuilder& builder, const reader::Trace& trace,
                 Output& output) {
-  const Clock& clock = trace.clock();
+  const answers::ReportContext context(report);
+  const answers::Times times(trace);
   Json json;
-  json.open('{').field("trace", trace.name()).key("functions").open('[');
+  json.open('{').field("trace", trace.name()).key(answers::spreads().name).open('[');
   for (const analysis::FunctionReport& f : report.functions) {
     std::vector<std::uint64_t> durations = builder.durations_of(f.number);
-    json.line().open('{').field("name", f.name).field("module", f.module).field("file", f.file).field("line", f.line);
-    json.field("calls", f.calls).field("open_calls", f.open_calls).field("total_ns", f.total_ns);
-    json.field("min_ns", f.min_ns).field("mean_ns", f.mean_ns).field("p50_ns", f.p50_ns);
-    json.field("p90_ns", durations.empty() ? 0 : clock.to_ns(columns::percentile(durations, 90)));
-    json.field("p99_ns", f.p99_ns).field("max_ns", f.max_ns);
-    const columns::Histogram of = columns::histogram_of(durations);
-    json.list("edges_ns", of.edges, [&](std::uint64_t edge) { return clock.to_ns(edge); });
-    json.list("counts", of.counts, [](std::uint64_t count) { return count; });
-    json.close('}').flush(output);
+    const std::uint64_t p90 = durations.empty() ? 0 : columns::percentile(durations, 90);
+    const columns::Histogram histogram = durations.empty() ? columns::Histogram() : columns::histogram_of(durations);
+    const answers::SpreadRow row{context, f, p90, histogram, times};
+    answers::write_row(json, trace, answers::spreads(), &row);
+    json.flush(output);
   }
   json.close(']').close('}').flush(output);
   output.append("\n");
@@ -125,7 +124,7 @@ int hist(const Options& options) {
                         [&](const reader::Thread& thread, const reader::Calls& calls) { builder.add(thread, calls); });
   analysis::Report report = builder.finish();
   if (report.functions.empty()) return fail(nothing_passes(**input));
-  analysis::sort_report(report, analysis::ReportOrder::kTotal);
+  analysis::sort_by_total(report);
   const std::size_t found = report.functions.size();
   const std::size_t limit = options.limit != 0 ? options.limit : options.format == "text" ? kUsualFunctions : found;
   if (found > limit) report.functions.resize(limit);

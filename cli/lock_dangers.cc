@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+
+#include "answers/data.h"
 
 namespace karst::cli {
 
@@ -86,58 +87,28 @@ void LockDangers::print_kept(Screen& screen) const {
     if (!is_kept(hold) || !is_asked_for(hold) || ++kept > kMostKept) continue;
     const reader::Process& process = input_.trace.processes()[hold.thread->process];
     line(screen,
-         fmt::format("Never let go: {} {}, taken by {} in {} at {}, held for {} until {} ended", printable(hold.kind),
+         fmt::format("Never released: {} {}, taken by {} in {} at {}, held for {} until {} ended", printable(hold.kind),
                      called(hold.thread->process, hold.lock), thread_text(*hold.thread), plain(process, hold.taken_in),
                      duration(since_start(hold.begin)), duration(hold.end - hold.begin),
                      hold.ended == HoldEnd::kThreadEnded ? "the thread" : "the trace"),
          2);
   }
-  if (kept > kMostKept) line(screen, fmt::format("({} more that were never let go; csv has all)", kept - kMostKept), 0);
+  if (kept > kMostKept)
+    line(screen, fmt::format("({} more that were never released; --by hold has all)", kept - kMostKept), 0);
 }
 
-void LockDangers::write_order(Json& json, const LockOrder& order) const {
-  const reader::Process& process = input_.trace.processes()[order.thread->process];
-  json.open('{').field("first_in", name(process, order.first_in)).field("second_in", name(process, order.second_in));
-  json.field("tid", order.thread->tid).field("begin_ns", ns(since_start(order.ticks))).field("times", order.times);
-  json.field("waits", order.waits).close('}');
-}
-
-void LockDangers::write_lock(Json& json, std::uint32_t id) const {
-  const analysis::LockIdentity& lock = holds_.locks[id];
-  json.open('{').field("kind", lock.kind).field("lock", fmt::format("{:#x}", lock.address));
-  json.field("name", names().of(lock.process, lock.address)).close('}');
-}
-
-void LockDangers::write_rings(Json& json) const {
-  json.key("rings").open('[');
-  for (const LockRing& ring : holds_.rings) {
-    if (!concerns(ring)) continue;
-    json.line().open('{').key("locks").open('[');
-    for (const std::uint32_t id : ring.locks) write_lock(json, id);
-    json.close(']').key("orders").open('[');
-    for (const LockOrder& order : ring.orders) write_order(json, order);
-    json.close(']').close('}');
+void LockDangers::write(Json& json, const answers::LockContext& context) const {
+  std::vector<answers::LockRingRow> rings;
+  for (const Inversion& of : holds_.inversions)
+    if (concerns(of)) rings.push_back({context, holds_.locks, {of.a, of.b}, {&of.a_first, &of.b_first}});
+  for (const LockRing& of : holds_.rings) {
+    if (!concerns(of)) continue;
+    rings.push_back({context, holds_.locks, of.locks, {}});
+    for (const LockOrder& order : of.orders) rings.back().orders.push_back(&order);
   }
+  json.key(answers::lock_rings().name).open('[');
+  for (const answers::LockRingRow& ring : rings) answers::write_row(json, input_.trace, answers::lock_rings(), &ring);
   json.close(']').field("rings_cut", holds_.rings_cut);
-}
-
-void LockDangers::write(Json& json) const {
-  json.key("inversions").open('[');
-  for (const Inversion& inversion : holds_.inversions) {
-    if (!concerns(inversion)) continue;
-    json.line().open('{');
-    for (const auto& [key, id] : {std::pair("a", inversion.a), std::pair("b", inversion.b)}) {
-      json.key(key);
-      write_lock(json, id);
-    }
-    json.key("a_first");
-    write_order(json, inversion.a_first);
-    json.key("b_first");
-    write_order(json, inversion.b_first);
-    json.close('}');
-  }
-  json.close(']');
-  write_rings(json);
 }
 
 void LockDangers::print(Screen& screen) const {

@@ -1,7 +1,8 @@
 // What holds of locks say of deadlocks: pairs of locks that were taken in both orders, rings of more locks, and locks
-// that were never let go.
+// that were never released.
 #pragma once
 #include "analysis/holds.h"
+#include "answers/locks.h"
 #include "base/json.h"
 #include "cli/lock_texts.h"
 
@@ -13,7 +14,7 @@ class LockDangers : public LockTexts {
 
   void print(Screen& screen) const;
   /// As fields of the object that is open.
-  void write(Json& json) const;
+  void write(Json& json, const answers::LockContext& context) const;
 
  private:
   /// Whether it is of functions that are asked for.
@@ -25,9 +26,6 @@ class LockDangers : public LockTexts {
   bool print_inversions(Screen& screen) const;
   bool print_rings(Screen& screen) const;
   void print_kept(Screen& screen) const;
-  void write_lock(Json& json, std::uint32_t id) const;
-  void write_rings(Json& json) const;
-  void write_order(Json& json, const analysis::LockOrder& order) const;
 
   const analysis::LockHolds& holds_;
 };

@@ -4,20 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "analysis/holds.h"
+#include "answers/locks.h"
 #include "base/json.h"
-#include "base/output.h"
+#include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/csv.h"
 #include "cli/lock_dangers.h"
 #include "cli/lock_texts.h"
 #include "cli/names.h"
@@ -30,8 +27,8 @@
 namespace karst::cli {
 namespace {
 
-using analysis::HoldEnd;
 using analysis::Lock;
+using analysis::LockAndUse;
 using analysis::LockHold;
 using analysis::LockHolds;
 using analysis::LockPair;
@@ -40,12 +37,15 @@ using analysis::LockWait;
 
 struct Options {
   InputOptions input;
-  std::string format = "text";
-  std::size_t limit = 10;
-  TextOptions text;
+  AnswerOptions answer;
+  std::string by = "lock";
 };
 
 constexpr std::size_t kMostPairs = 5;  // of a lock, in text
+
+constexpr std::string_view kNoHolds =
+    "How long locks were held, in which order they were taken and whether they were released is not in this trace: "
+    "'karst run --system locks=all' records it.";
 
 constexpr const char* kFooter = R"(Output: locks that threads waited for, longest together first; conditions and
 semaphores last, as most threads that wait for those have nothing to do:
@@ -66,175 +66,51 @@ With 'karst run --system locks=all' a trace has also who had which lock when:
 Below are pairs of locks that were taken in both orders, with both places: two
 threads that do so at once wait for ever. So do as many threads as there are
 locks in a ring, of which each was taken while the one before it was held. Not
-told is what another lock keeps apart. Then come locks that were never let go.
+told is what another lock keeps apart. Then come locks that were never released.
 
-A trace has such waits if it was made by 'karst run --system locks'. csv has a
-row for each wait and each hold, times in nanoseconds; json the locks with all
-their pairs. --function takes waits and holds of these functions alone.)";
+--by wait has a table of all waits, --by hold one of all holds, with --sort and
+--columns of their own. json of locks has all their pairs and convoys, and the rings.
+
+A trace has such waits if it was made by 'karst run --system locks'. --function
+takes waits and holds of these functions alone.)";
 
 /// What is known of a trace's locks.
 struct Found {
   std::vector<LockWait> waits;
+  std::vector<LockAndUse> locks;
   bool holds_known = false;
   LockHolds holds;
 };
 
-bool has_ended(const LockHold& hold) {
-  return hold.ended == HoldEnd::kReleased || hold.ended == HoldEnd::kReleasedByOther;
-}
-std::string_view end_word(HoldEnd end) {
-  switch (end) {
-    case HoldEnd::kReleased:
-      return "let go";
-    case HoldEnd::kReleasedByOther:
-      return "let go by another thread";
-    case HoldEnd::kThreadEnded:
-      return "thread ended";
-    case HoldEnd::kTraceEnded:
-      return "trace ended";
-    case HoldEnd::kUnknown:
-      break;
-  }
-  return "not known";
-}
-
 class LockPrinter : LockTexts {
  public:
-  LockPrinter(const Input& input, const Found& found, std::size_t limit)
-      : LockTexts(input),
-        found_(found),
-        waits_(found.waits),
-        locks_(analysis::locks_of(input.trace, names(), waits_)),
-        use_(analysis::use_of_locks(found.holds, input.function_set())) {
-    add_held_ones();
-    shown_ = limit == 0 ? locks_.size() : std::min(limit, locks_.size());
-  }
+  LockPrinter(const Input& input, const Found& found) : LockTexts(input), found_(found) {}
 
-  void print_text(Screen& screen) const {
-    std::uint64_t total = 0, waited = 0;
-    for (const Lock& lock : locks_) {
-      total += lock.total;
-      if (lock.waits != 0) ++waited;
+  /// `locks`: rows of answers::locks().
+  void print(Screen& screen, const Answer& locks) const {
+    std::uint64_t total = 0, waited = 0, held = 0;
+    for (const LockAndUse& lock : found_.locks) {
+      total += lock.of.total;
+      if (lock.of.waits != 0) ++waited;
+      if (lock.use.holds + lock.use.unknown != 0) ++held;
     }
-    std::string text = fmt::format("{}: {} for {}, {} in all", input_.trace.name(), plural(waits_.size(), "wait"),
+    std::string text = fmt::format("{}: {} for {}, {} in all", input_.trace.name(), plural(found_.waits.size(), "wait"),
                                    plural(waited, "lock"), duration(total));
-    if (found_.holds_known) text += fmt::format("; {} held", plural(use_.size(), "lock"));
+    if (found_.holds_known) text += fmt::format("; {} held", plural(held, "lock"));
     line(screen, text, 2);
-    for (std::size_t i = 0; i < shown_; ++i) print_lock(screen, i + 1, locks_[i]);
-    if (shown_ < locks_.size())
-      line(screen, fmt::format("({} more; --limit 0: all)", plural(locks_.size() - shown_, "lock")), 0);
+    std::size_t number = 0;
+    for (const void* row : locks.rows()) {
+      const auto& lock = *static_cast<const answers::LockRow*>(row);
+      print_lock(screen, ++number, lock.of, lock.use);
+    }
+    locks.say_left_out(screen, "lock");
     screen.output().append("\n");
-    if (!found_.holds_known) {
-      line(screen,
-           "How long locks were held, in which order they were taken and whether they were let go is not in this "
-           "trace: 'karst run --system locks=all' records it.",
-           0);
-      return;
-    }
-    LockDangers(input_, found_.holds).print(screen);
-  }
-
-  void print_csv(Output& output) const {
-    output.append(
-        "begin_ns,duration_ns,open,kind,lock,name,pid,tid,thread,function,holder_tid,held_in,owners,what,ended\n");
-    const std::uint64_t start = analysis::first_ticks(input_.trace);
-    for (const LockWait& wait : waits_) {
-      if (output.failed()) return;
-      const reader::Process& process = input_.trace.processes()[wait.thread->process];
-      output.append(fmt::format("{},{},{},{},{:#x},{},{},{},{},{},{},{},{},wait,\n",
-                                wait.begin > start ? ns(wait.begin - start) : 0, ns(wait.duration), wait.open ? 1 : 0,
-                                analysis::lock_kind(input_.trace, wait.thread->process, wait.zone), wait.lock,
-                                csv_field(names().of(wait.thread->process, wait.lock)), process.pid, wait.thread->tid,
-                                csv_field(wait.thread->name), csv_field(name(process, wait.caller)), wait.holder,
-                                csv_field(held_in(wait)), wait.owners));
-    }
-    for (const LockHold& hold : found_.holds.holds) {
-      if (output.failed()) return;
-      if (!is_asked_for(hold)) continue;
-      const reader::Process& process = input_.trace.processes()[hold.thread->process];
-      output.append(fmt::format("{},{},{},{},{:#x},{},{},{},{},{},,{},,hold,{}\n",
-                                hold.begin > start ? ns(hold.begin - start) : 0, ns(hold.end - hold.begin),
-                                has_ended(hold) ? 0 : 1, hold.kind, hold.lock,
-                                csv_field(names().of(hold.thread->process, hold.lock)), process.pid, hold.thread->tid,
-                                csv_field(hold.thread->name), csv_field(name(process, hold.taken_in)),
-                                csv_field(name(process, hold.released_in)), end_word(hold.ended)));
-    }
-  }
-
-  void print_json(Output& output) const {
-    Json json;
-    json.open('{').field("trace", input_.trace.name()).key("locks").open('[');
-    for (const Lock& lock : locks_) {
-      const reader::Process& process = input_.trace.processes()[lock.process];
-      json.line().open('{').field("kind", lock.kind).field("lock", fmt::format("{:#x}", lock.address));
-      json.field("name", lock.name).field("pid", process.pid);
-      write_sums(json, lock.waits, lock.total, lock.longest);
-      json.key("pairs").open('[');
-      for (const LockPair& pair : lock.pairs) {
-        json.open('{').field("function", name(process, pair.waiter)).field("holder_known", pair.holder_known);
-        json.field("held_in", name(process, pair.holder));
-        if (pair.taker_known) json.field("taken_in", name(process, pair.taker));
-        write_sums(json, pair.waits, pair.total, pair.longest);
-        json.close('}');
-      }
-      json.close(']');
-      if (found_.holds_known) write_use(json, process, use_of(lock));
-      json.close('}').flush(output);
-    }
-    json.close(']').field("holds_known", found_.holds_known);
-    if (found_.holds_known) LockDangers(input_, found_.holds).write(json);
-    json.close('}').flush(output);
-    output.append("\n");
+    if (found_.holds_known) return LockDangers(input_, found_.holds).print(screen);
+    line(screen, std::string(kNoHolds), 0);
   }
 
  private:
-  using Address = std::pair<std::uint32_t, std::uint64_t>;
-
-  /// Locks that nobody waited for, by how long they were held.
-  void add_held_ones() {
-    std::set<Address> there;
-    for (const Lock& lock : locks_) there.insert({lock.process, lock.address});
-    std::map<Address, std::string_view> kinds;
-    for (const LockHold& hold : found_.holds.holds) kinds[{hold.thread->process, hold.lock}] = hold.kind;
-    const std::size_t waited = locks_.size();
-    for (const auto& [address, use] : use_) {
-      if (there.contains(address)) continue;
-      Lock lock;
-      std::tie(lock.process, lock.address) = address;
-      lock.kind = kinds[address].substr(0, kinds[address].find(' '));
-      lock.name = names().of(lock.process, lock.address);
-      locks_.push_back(lock);
-    }
-    std::stable_sort(locks_.begin() + static_cast<std::ptrdiff_t>(waited), locks_.end(),
-                     [this](const Lock& a, const Lock& b) { return use_of(a).total > use_of(b).total; });
-  }
-
-  const LockUse& use_of(const Lock& lock) const {
-    static const LockUse kNone;
-    const auto at = use_.find({lock.process, lock.address});
-    return at != use_.end() ? at->second : kNone;
-  }
-  void write_use(Json& json, const reader::Process& process, const LockUse& use) const {
-    json.field("holds", use.holds).field("held_ns", ns(use.total)).field("longest_hold_ns", ns(use.longest));
-    json.field("longest_hold_in", name(process, use.longest_in)).field("holds_without_end", use.unknown);
-    json.key("convoys").open('[');
-    for (const analysis::Convoy* convoy : use.convoys) {
-      json.open('{').field("holds", convoy->holds.size()).field("begin_ns", ns(since_start(convoy->begin)));
-      json.field("duration_ns", ns(convoy->end - convoy->begin)).close('}');
-    }
-    json.close(']');
-  }
-
-  void write_sums(Json& json, std::uint64_t waits, std::uint64_t total, std::uint64_t longest) const {
-    json.field("waits", waits).field("total_ns", ns(total)).field("longest_ns", ns(longest));
-  }
-
-  std::string_view held_in(const LockWait& wait) const {
-    if (wait.held_in.thread == nullptr) return {};
-    return name(input_.trace.processes()[wait.held_in.thread->process], wait.held_in.function);
-  }
-
-  void print_lock(Screen& screen, std::size_t number, const Lock& lock) const {
+  void print_lock(Screen& screen, std::size_t number, const Lock& lock, const LockUse& use) const {
     screen.output().append("\n");
     const std::string waits = lock.waits == 0 ? "no wait"
                                               : fmt::format("{}, {}, longest {}", plural(lock.waits, "wait"),
@@ -242,7 +118,7 @@ class LockPrinter : LockTexts {
     line(screen,
          fmt::format("{:2}. {} {}: {}", number, printable(lock.kind), called(lock.process, lock.address), waits), 6);
     const reader::Process& process = input_.trace.processes()[lock.process];
-    print_use(screen, process, use_of(lock));
+    print_use(screen, process, use);
     for (std::size_t i = 0; i < std::min(kMostPairs, lock.pairs.size()); ++i) {
       const LockPair& pair = lock.pairs[i];
       std::string text = fmt::format("      {}, {}: {}", plural(pair.waits, "wait"), duration(pair.total),
@@ -284,11 +160,33 @@ class LockPrinter : LockTexts {
   }
 
   const Found& found_;
-  const std::vector<LockWait>& waits_;
-  std::vector<Lock> locks_;
-  std::map<Address, LockUse> use_;
-  std::size_t shown_ = 0;
 };
+
+/// The waits, or the holds, as a table or for programs.
+template <typename Row, typename Of>
+int print_rows(const Input& input, const Options& options, const answers::LockContext& context,
+               const answers::Relation& relation, const std::vector<Of>& all) {
+  std::vector<Row> rows;
+  for (const Of& of : all) rows.push_back({context, of});
+  return print_table_or_data(options.answer, input, Answer(input.trace, relation, options.answer, addresses(rows)));
+}
+
+int print_locks(const Input& input, const Found& found, const Options& options, const answers::LockContext& context) {
+  std::vector<answers::LockRow> rows;
+  for (const LockAndUse& lock : found.locks) rows.push_back({context, lock.of, lock.use});
+  const Answer answer(input.trace, answers::locks(), options.answer, addresses(rows));
+  if (options.answer.is_text()) {
+    if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
+    Screen screen(options.answer.text);
+    say_partial(screen, input);
+    LockPrinter(input, found).print(screen, answer);
+    return screen.finish(&input.trace);
+  }
+  return print_answer(options.answer, input, answer, [&](Json& json) {
+    json.field("holds_known", found.holds_known);
+    if (found.holds_known) LockDangers(input, found.holds).write(json, context);
+  });
+}
 
 int locks(const Options& options) {
   auto input = open_input(options.input);
@@ -304,29 +202,32 @@ int locks(const Options& options) {
   });
   found.holds = holds.take(found.waits);
   found.holds_known &= !found.holds.stripped;
-  if (const auto* functions = (*input)->function_set(); functions != nullptr)
+  const auto* const functions = (*input)->function_set();
+  if (functions != nullptr) {
     std::erase_if(found.waits,
                   [&](const LockWait& wait) { return !functions->contains(wait.thread->process, wait.caller); });
-  if (found.waits.empty() && analysis::use_of_locks(found.holds, (*input)->function_set()).empty())
-    return fail({"no wait for a lock is in " + trace.name() +
-                 ", or none passes the filters; 'karst run --system "
-                 "locks' records them"});
+  }
   analysis::fill_in_holders(found.holds, found.waits);
   reader::Calls holder;
   analysis::find_holders(trace, found.waits, [&](const reader::Thread& thread) {
     holder = reader::rebuild_calls(trace, thread, std::move(holder));
     return columns::CallColumns(holder);
   });
-  const LockPrinter printer(**input, found, options.limit);
-  if (options.format == "text") {
-    Screen screen(options.text);
-    say_partial(screen, **input);
-    printer.print_text(screen);
-    return screen.finish(&trace);
-  }
-  return print_data(
-      options.format, **input, [&](Output& output) { printer.print_json(output); },
-      [&](Output& output) { printer.print_csv(output); });
+  const analysis::LockNames names(trace);
+  found.locks = analysis::locks_with_use(trace, names, found.waits, found.holds, functions);
+  if (found.locks.empty())
+    return fail({"no wait for a lock is in " + trace.name() +
+                 ", or none passes the filters; 'karst run --system "
+                 "locks' records them"});
+  const answers::LockContext context{trace, names, found.holds_known, answers::Times(trace)};
+  if (options.by == "wait")
+    return print_rows<answers::LockWaitRow>(**input, options, context, answers::lock_waits(), found.waits);
+  if (options.by == "lock") return print_locks(**input, found, options, context);
+  if (!found.holds_known) return fail({trace.name() + ": " + std::string(kNoHolds)});
+  std::vector<LockHold>& all = found.holds.holds;
+  if (functions != nullptr)
+    std::erase_if(all, [&](const LockHold& of) { return !functions->contains(of.thread->process, of.taken_in); });
+  return print_rows<answers::LockHoldRow>(**input, options, context, answers::lock_holds(), all);
 }
 
 }  // namespace
@@ -336,10 +237,12 @@ void register_locks(Command app, int& status) {
   Command command = app.add_subcommand("locks", "Show which locks threads waited for, and who had them");
   command.footer(kFooter);
   add_file_option(command, options->input);
-  add_format_options(command, options->format, {"text", "csv", "json"});
-  command.add_option("-n,--limit", options->limit, "Show only the first N locks (text: 10; 0: all)").type_name("N");
+  command.add_option("--by", options->by, "A row for each lock (the default), for each wait, or for each hold")
+      .check(one_of({"lock", "wait", "hold"}))
+      .type_name("lock|wait|hold");
+  add_answer_options(command, options->answer, {&answers::locks(), &answers::lock_waits(), &answers::lock_holds()},
+                     "rows", "", 10);
   add_selection_options(command, options->input, "Take only waits of functions whose name matches");
-  add_text_options(command, options->text);
   command.callback([options, &status] { status = locks(*options); });
 }
 

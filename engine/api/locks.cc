@@ -10,6 +10,7 @@
 #include <string>
 
 #include "analysis/locks.h"
+#include "answers/locks.h"
 #include "engine/api/noted_threads.h"
 #include "engine/tiles/tracks.h"
 #include "format/lock.h"
@@ -18,7 +19,6 @@
 namespace karst::engine {
 namespace {
 
-using analysis::HoldEnd;
 using analysis::LockHolder;
 using analysis::LockWait;
 
@@ -93,22 +93,6 @@ void write_wait_facts(Json& json, const TraceIndex& index, const LockTrack& trac
   if (track.wait_lane[at] != analysis::kNoLane)
     json.field("lane", track.holder_lanes + std::uint32_t{track.wait_lane[at]});
   if (thread >= 0) json.field("depth", index.threads()[static_cast<std::size_t>(thread)].calls.depth[wait.row]);
-}
-
-const char* end_word(HoldEnd end) {
-  switch (end) {
-    case HoldEnd::kReleased:
-      return "released";
-    case HoldEnd::kReleasedByOther:
-      return "released by another";
-    case HoldEnd::kThreadEnded:
-      return "thread ended";
-    case HoldEnd::kTraceEnded:
-      return "trace ended";
-    case HoldEnd::kUnknown:
-      break;
-  }
-  return "unknown";
 }
 
 // The holder that a wait names: the first time during the wait that this thread has it. A wait may name who takes it
@@ -248,7 +232,7 @@ void write_holder(Json& json, const TraceIndex& index, const LockTracks& locks, 
   json.field("exact", known);
   if (known) {
     const analysis::LockHold& hold = locks.holds.holds[held.hold];
-    json.field("kind", hold.kind).field("ended", end_word(hold.ended));
+    json.field("kind", hold.kind).field("ended", answers::hold_end_word(hold.ended));
   }
   json.close('}').key("holder");
   if (held.tid == 0) {

@@ -24,6 +24,7 @@ struct ValueWriter {
       json.value(number);
   }
   void operator()(std::int64_t number) const { json.value(number); }
+  void operator()(double number) const { json.value(number, 6); }
   void operator()(std::string_view text) const { json.value(text); }
   void operator()(const std::string& text) const { json.value(text); }
   void operator()(answers::FunctionRef ref) const {

@@ -119,7 +119,7 @@ void agrees_by_value(const std::string& name, const std::string& regex_function)
       EXPECT_EQ(row.p50_ns, of.durations[(of.durations.size() * 50 + 99) / 100 - 1]);
       EXPECT_EQ(row.max_ns, of.durations.back());
     }
-    sort_report(report, ReportOrder::kName);
+    sort_by_name(report);
     EXPECT_EQ(report.functions[0].name, "0");
     EXPECT_EQ(report.functions.back().name, "<not noted>");
   }

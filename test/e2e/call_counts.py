@@ -33,7 +33,7 @@ class Gcov:
                     path = os.path.realpath(os.path.join(report["current_working_directory"], file["file"]))
                     for f in file["functions"]:
                         place = (path, f["start_line"])
-                        self.places[f["name"]].add(place)
+                        self.places[f["function"]].add(place)
                         self.names[place] = f["demangled_name"]
                         self.names_at[place].add(f["demangled_name"])
                         if f["demangled_name"].startswith("_Z"):
@@ -146,13 +146,13 @@ class Comparison:
         beside = set()  # the compiler's own in the place of a function that gcov knows
         for f in report:
             place = (os.path.realpath(f["file"]) if f["file"] else f["module"], f["line"])
-            name = re.sub(r" \[clone [^]]*\]", "", f["name"])
+            name = re.sub(r" \[clone [^]]*\]", "", f["function"])
             if place in gcov.names_at and not any(n == name or n.endswith(" " + name) for n in gcov.names_at[place]) and (
                     is_lambdas_pointer(name) or is_compilers_own(name, place)):
-                beside.add(f["name"])
+                beside.add(f["function"])
                 continue
             karst[place] += f["calls"]
-            self.names[place] = f["name"]
+            self.names[place] = f["function"]
         self.names.update(gcov.names)
         known = symbols.all_names()
         # A copy that the compiler made for itself (f.isra.0, f.constprop.0) is an f, too.

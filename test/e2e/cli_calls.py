@@ -94,8 +94,8 @@ class Tree(Case):
 class Report(Case):
     def test_json(self):
         data = json.loads(self.good("report", "--format", "json", self.path("sample.karst")))
-        rows = {row["name"]: row for row in data["functions"]}
-        self.assertEqual([row["name"] for row in data["functions"]], ["main", "work(int)", "leaf()"])
+        rows = {row["function"]: row for row in data["functions"]}
+        self.assertEqual([row["function"] for row in data["functions"]], ["main", "work(int)", "leaf()"])
         self.assertEqual(
             rows["work(int)"],
             {
@@ -120,8 +120,8 @@ class Report(Case):
                 "tracing_ns": 0,
             },
         )
-        self.assertEqual(data["trace"]["calls"], 8)
-        self.assertEqual(data["trace"]["threads"], 2)
+        self.assertEqual(data["calls"], 8)
+        self.assertEqual(data["threads"], 2)
 
     def test_csv_says_the_same(self):
         rows = list(csv.DictReader(io.StringIO(self.good("report", "--format", "csv", self.path("sample.karst")))))
@@ -131,7 +131,7 @@ class Report(Case):
     def test_sort_limit_and_filter(self):
         def names(*arguments):
             text = self.good("report", "--format", "json", self.path("sample.karst"), *arguments)
-            return [row["name"] for row in json.loads(text)["functions"]]
+            return [row["function"] for row in json.loads(text)["functions"]]
 
         self.assertEqual(names("--sort", "self"), ["work(int)", "main", "leaf()"])
         self.assertEqual(names("--sort", "calls"), ["work(int)", "leaf()", "main"])
@@ -174,7 +174,7 @@ class Calls(Case):
                 if run.returncode != 0:  # nothing in that range, or no such function
                     self.assertEqual(self.karst("calls", self.path(name), *filters).stderr, run.stderr)
                     continue
-                report = {f["name"]: [f["calls"], f["self_ns"]] for f in json.loads(run.stdout)["functions"]}
+                report = {f["function"]: [f["calls"], f["self_ns"]] for f in json.loads(run.stdout)["functions"]}
                 own, callees = {}, {}
                 for row in self.rows(self.path(name), *filters):
                     duration = int(row["duration_ns"])

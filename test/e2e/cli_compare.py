@@ -13,7 +13,7 @@ class Diff(Case):
         walk = self.path("walk.karst")
         self.assertIn("4 functions compared: none changed (rank test; 1% of", self.good("diff", walk, walk))
         self.good("diff", "--fail-over", "0%", walk, walk)
-        report = {f["name"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
+        report = {f["function"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
         for name, f in self.functions(walk, walk).items():
             self.assertEqual(f["a"], f["b"])
             self.assertEqual({key: f["a"][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")},
@@ -75,7 +75,7 @@ class Diff(Case):
 
     def test_functions_of_one_side_alone(self):
         sample, long = self.path("sample.karst"), self.path("long.karst")
-        row = next(f for f in json.loads(self.good("report", "--json", sample))["functions"] if "work" in f["name"])
+        row = next(f for f in json.loads(self.good("report", "--json", sample))["functions"] if "work" in f["function"])
         for traces, words, side in (([sample, long], "gone", "a"), ([long, sample], "new", "b")):
             for option in ("--function", "--below"):
                 self.assertRegex(self.good("diff", option, "^work", *traces), rf"(?m)^ +{words} .* work\(int\)$")

@@ -82,7 +82,7 @@ class Filters(Case):
         for printed in ("work(int)", "work(", "(int)", "^work", "work"):
             for option in ("--function", "--below"):
                 report = json.loads(self.good("report", "--json", option, printed, sample))
-                self.assertIn("work(int)", [f["name"] for f in report["functions"]], (option, printed))
+                self.assertIn("work(int)", [f["function"] for f in report["functions"]], (option, printed))
             self.assertIn("work", self.good("explain", "--slowest", printed, sample))
         for command in ("calls", "tree", "hist", "slow", "graph", "stacks", "flame"):
             self.good(command, "--function", "work(int)", sample)
@@ -94,7 +94,7 @@ class Filters(Case):
         for filters, expected in self.PASS:
             filters = filters if "--thread" in filters else [*filters, "--thread", "app"]
             report = json.loads(self.good("report", "--json", sample, *filters))
-            self.assertEqual({f["name"]: f["calls"] for f in report["functions"]}, expected, filters)
+            self.assertEqual({f["function"]: f["calls"] for f in report["functions"]}, expected, filters)
             tree = [line.strip() for line in self.good("tree", "--plain", sample, *filters).splitlines()]
             self.assertEqual({name: tree.count(name) for name in tree if not name.startswith("#")}, expected, filters)
             chrome = json.loads(self.good("export", "--to", "chrome", "-o", "-", sample, *filters))

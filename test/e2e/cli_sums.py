@@ -33,20 +33,20 @@ class Sums(Case):
                 calls = list(csv.DictReader(io.StringIO(self.good("calls", "--format", "csv", *words))))
                 stacks = json.loads(self.good("stacks", "--json", *words))["paths"]
                 graph = json.loads(self.good("graph", "--json", *words))
-                hist = json.loads(self.good("hist", "--json", *words))["functions"]
-                count = {f["name"]: f["calls"] for f in report}
+                hist = json.loads(self.good("hist", "--json", *words))["spreads"]
+                count = {f["function"]: f["calls"] for f in report}
                 self.assertEqual(sum(count.values()), len(calls))
                 self.assertEqual(self.by(stacks, "function", "calls"), count)
-                self.assertEqual(self.by(hist, "name", "calls"), count)
-                self.assertEqual(self.by(graph["functions"], "name", "calls"), count)
-                into = [edge for edge in graph["edges"] if edge["callee_name"] in count]
-                self.assertEqual(self.by(into, "callee_name", "calls"), count)
+                self.assertEqual(self.by(hist, "function", "calls"), count)
+                self.assertEqual(self.by(graph["functions"], "function", "calls"), count)
+                into = [edge for edge in graph["edges"] if edge["function"] in count]
+                self.assertEqual(self.by(into, "function", "calls"), count)
                 folded = self.folded("--by", "calls", *words)
                 self.assertEqual(sum(folded.values()), len(calls))
                 for path in folded:
                     self.assertIn(path.split(";")[-1], count)
                 for f in hist:
-                    self.assertEqual(sum(f["counts"]), f["calls"] - f["open_calls"])
+                    self.assertEqual(sum(bucket["calls"] for bucket in f["buckets"]), f["calls"] - f["open_calls"])
                 self_ns = sum(f["self_ns"] for f in report)
                 # Each path is rounded down by less than a nanosecond.
                 for ns, parts in ((sum(self.folded(*words).values()), len(stacks)),
@@ -108,10 +108,10 @@ class Sums(Case):
         bars = [line for line in text.splitlines() if line.endswith("#" * 60)]
         self.assertEqual(len(bars), 2, text)
         self.assertIn("1 more function; --function REGEX chooses", self.good("hist", "-n", "2", self.path("sample.karst")))
-        [work] = json.loads(self.good("hist", "--json", "--function", "work", self.path("sample.karst")))["functions"]
-        self.assertEqual((len(work["edges_ns"]), sum(work["counts"])), (len(work["counts"]) + 1, 2))
-        self.assertLessEqual(work["edges_ns"][0], 2500)
-        self.assertGreater(work["edges_ns"][-1], 1500000)
+        [work] = json.loads(self.good("hist", "--json", "--function", "work", self.path("sample.karst")))["spreads"]
+        self.assertEqual(sum(bucket["calls"] for bucket in work["buckets"]), 2)
+        self.assertLessEqual(work["buckets"][0]["from_ns"], 2500)
+        self.assertGreater(work["buckets"][-1]["to_ns"], 1500000)
 
     def test_graph(self):
         sample = self.path("sample.karst")

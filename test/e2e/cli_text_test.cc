@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cli/text.h"
-#include "cli/uncertain.h"
+#include "base/uncertain.h"
 
 namespace karst::cli {
 namespace {

@@ -108,7 +108,7 @@ class Costs(TortureTest):
 
     def table(self, trace, *options):
         rows = csv.DictReader(io.StringIO(self.karst("report", trace, "--format", "csv", *options).stdout))
-        return {row["name"]: {key: int(row[key]) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
+        return {row["function"]: {key: int(row[key]) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
 
     def at_once(self, trace):
         """What tracing took at once, by the function that it was in, in ns; texts have four digits."""
@@ -140,7 +140,7 @@ class Costs(TortureTest):
         # 0. What is taken out of a leaf differs by what one event costs at most.
         within = sum(at_once[name] for name in ("outer", "middle", "leaf"))
         each = (table["outer"]["total_cost_ns"] - within) / table["outer"]["calls"]
-        event = self.report(trace)["trace"]["call_cost_off_by_ns"] / 2
+        event = self.report(trace)["call_cost_off_by_ns"] / 2
         calls, recorded = ([c["duration_ns"] for c in json.loads(self.karst(
             "calls", trace, "--json", *options, "-f", "^outer$").stdout)["calls"]] for options in ((), ("--raw",)))
         self.assertEqual(len(calls), table["outer"]["calls"])
@@ -206,7 +206,7 @@ class Costs(TortureTest):
 
         def work(*options):
             said = json.loads(self.karst("diff", "--json", *traces, *options).stdout)
-            return next(f for f in said["functions"] if f["name"] == "work"), said
+            return next(f for f in said["functions"] if f["function"] == "work"), said
 
         (without, said), (recorded, _) = work(), work("--raw")
         self.assertFalse(without["changed"], without)
@@ -218,7 +218,7 @@ class Costs(TortureTest):
             self.assertAlmostEqual(taken_out, without[side]["total_cost_ns"], delta=0.01 * taken_out)
         self.assertGreater(without["b"]["total_cost_ns"], 2 * without["a"]["total_cost_ns"])
         # The same is taken for a call on both sides.
-        costs = [self.report(trace)["trace"]["call_cost_ns"] for trace in traces]
+        costs = [self.report(trace)["call_cost_ns"] for trace in traces]
         self.assertAlmostEqual(said["call_cost_ns"], sum(costs) / 2, delta=0.01 + max(costs) / 100)
         self.assertRegex(self.karst("diff", *traces).stdout.splitlines()[-1], r"^\(without tracing's own \d+ ns a call, ")
         self.assertRegex(self.karst("diff", "--raw", *traces).stdout.splitlines()[-1], r"^\(as recorded: ")

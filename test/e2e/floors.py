@@ -13,7 +13,7 @@ class Children(TortureTest):
         naps = 10
         run = self.run_traced(build("child_naps", "floors/child_naps.cc", "-O1", "-fno-inline"), naps, options=THREAD)
         self.assert_whole(run.trace)
-        lives = {line["name"]: line for line in run.trace.report()}
+        lives = {line["function"]: line for line in run.trace.report()}
         self.assertGreaterEqual(lives["child_life(int)"]["total_ns"], naps * 5_000_000)
 
 

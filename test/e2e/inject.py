@@ -67,7 +67,7 @@ class InjectTest(TortureTest):
                 self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/fd")), descriptors + 1)
                 self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/task")), threads)
                 self.finish(child)
-                calls = {f["name"]: f["calls"] for f in Trace(path).report()}
+                calls = {f["function"]: f["calls"] for f in Trace(path).report()}
                 self.assertGreater(calls["step(unsigned int)"], 1000)
 
 
@@ -139,7 +139,7 @@ class Attaching(InjectTest):
                         if again or compiler == "g++":
                             self.assertEqual(missed, before)
                         before = missed
-                        calls = {f["name"].split("(")[0]: f for f in trace.report()}
+                        calls = {f["function"].split("(")[0]: f for f in trace.report()}
                         # A call may be open as each history ends.
                         for name, way in (("throws", "unwound"), ("passes", "unwound"), ("jumps", "jumped"), ("between", "jumped")):
                             self.assertGreater(calls[name]["calls"], 100)  # the machine may be busy
@@ -491,7 +491,7 @@ class Stock(InjectTest):
                 subprocess.run([KARST, "snapshot", str(child.pid), "--last", "50ms", "-o", str(path)], check=True,
                                capture_output=True, timeout=TIMEOUT)
                 self.finish(child)
-                calls = {f["name"]: f["calls"] for f in Trace(path).report()}
+                calls = {f["function"]: f["calls"] for f in Trace(path).report()}
                 self.assertGreater(calls.pop("step(unsigned int)"), 1000)
                 self.assertEqual(calls, {})
 

@@ -33,7 +33,7 @@ class OddTest(TortureTest):
         path = self.directory / "moment.karst"
         path.unlink(missing_ok=True)
         self.karst("snapshot", child.pid, "-o", path)
-        return {f["name"]: f["calls"] for f in Trace(path).report()}
+        return {f["function"]: f["calls"] for f in Trace(path).report()}
 
 
 class FirstThreadGone(OddTest):

@@ -1,4 +1,6 @@
 """karst run --system locks is a guest: no program computes anything else with it. Each program runs twice."""
+import csv
+import io
 import os
 import shutil
 import subprocess
@@ -27,9 +29,9 @@ class LocksGuest(TortureTest):
         return run, alone.stdout.splitlines()
 
     def waits(self, run):
-        done = subprocess.run([KARST, "locks", "--format", "csv", str(run.trace.path)], capture_output=True, text=True,
+        done = subprocess.run([KARST, "locks", "--by", "wait", "--format", "csv", str(run.trace.path)], capture_output=True, text=True,
                               timeout=TIMEOUT)
-        return [line.split(",") for line in done.stdout.splitlines()[1:]]
+        return list(csv.DictReader(io.StringIO(done.stdout)))
 
     def test_results_and_errno_of_locks_of_all_kinds(self):
         for name, flags in {"results": (), "results_now": ("-Wl,-z,now", "-fno-plt")}.items():
@@ -62,7 +64,7 @@ class LocksGuest(TortureTest):
     def test_conditions_of_before_glibc_2_3_2(self):
         run, lines = self.assert_same(build_plain("old_condition", "old_condition.c"))
         self.assertEqual(lines, ["110 64"])
-        self.assertNotIn("condition", {wait[3] for wait in self.waits(run)})
+        self.assertNotIn("condition", {wait["kind"] for wait in self.waits(run)})
 
     def test_sanitizers_with_locks_of_their_own(self):
         for sanitizer, compiler in (("thread", "g++"), ("address", "g++"), ("thread", "clang++-14"), ("address", "clang++-14")):
@@ -77,7 +79,7 @@ class LocksGuest(TortureTest):
                 self.assertNotIn("WARNING", run.err)
                 self.assertNotIn("ERROR", run.err)
                 if compiler == "g++":  # clang's sanitizer has the functions itself, and calls ours behind it
-                    waits = {(wait[7], wait[4], wait[10]) for wait in self.waits(run)}
+                    waits = {(wait["tid"], wait["lock"], wait["holder_tid"]) for wait in self.waits(run)}
                     self.assertLessEqual({tuple(line[:3]) for line in logged}, waits)
 
     def test_allocators_that_are_preloaded(self):

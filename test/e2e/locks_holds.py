@@ -23,16 +23,17 @@ class LocksHolds(TortureTest):
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
-    def rows(self, run, *options):
-        return list(csv.DictReader(io.StringIO(self.karst("locks", "--format", "csv", run.trace.path, *options))))
+    def rows(self, run, by, *options):
+        text = self.karst("locks", "--by", by, "--format", "csv", run.trace.path, *options)
+        return list(csv.DictReader(io.StringIO(text)))
 
     def found(self, run, *options):
         return json.loads(self.karst("locks", "--json", run.trace.path, *options))
 
     def told(self, run, *options):
-        return Counter((row["tid"], row["lock"], row["kind"].replace(" ", "_"), plain(row["function"]),
-                        plain(row["held_in"]) or "-", row["ended"].replace(" ", "_"))
-                       for row in self.rows(run, *options) if row["what"] == "hold")
+        return Counter((row["tid"], row["lock"], row["kind"].replace(" ", "_"), plain(row["taken_in"]),
+                        plain(row["released_in"]) or "-", row["ended"].replace(" ", "_"))
+                       for row in self.rows(run, "hold", *options))
 
     def program(self):
         return build("locks_holds", "locks/holds.cc", "-std=c++20", "-O1", "-pthread")
@@ -49,7 +50,7 @@ class LocksHolds(TortureTest):
             with self.subTest(seed=seed):
                 run = self.run_traced(self.program(), str(seed), "apart", options=ALL)
                 self.assert_as_logged(run)
-                self.assertEqual(self.found(run)["inversions"], [])
+                self.assertEqual(self.found(run)["lock_rings"], [])
                 self.assertIn("No two locks were seen", self.karst("locks", run.trace.path))
 
     def test_random_programs_with_one_inversion(self):
@@ -58,10 +59,9 @@ class LocksHolds(TortureTest):
                 run = self.run_traced(self.program(), str(seed), "inverted", options=ALL)
                 self.assert_as_logged(run)
                 planted = next(line for line in run.out.splitlines() if line.startswith("inversion")).split()[1:]
-                inversions = self.found(run)["inversions"]
-                self.assertEqual([{one["a"]["lock"], one["b"]["lock"]} for one in inversions], [set(planted)])
-                places = {plain(inversions[0][side]["second_in"]) for side in ("a_first", "b_first")}
-                self.assertEqual(places, {"forward", "backward"})
+                [ring] = self.found(run)["lock_rings"]
+                self.assertEqual(sorted(order["lock"] for order in ring["orders"]), sorted(planted))
+                self.assertEqual({plain(order["next_taken_in"]) for order in ring["orders"]}, {"forward", "backward"})
                 self.assertIn("Possible deadlock: mutex g_pairs[", self.karst("locks", run.trace.path))
 
     def test_who_took_a_lock_is_not_the_innermost_call(self):
@@ -97,13 +97,13 @@ class LocksHolds(TortureTest):
         for seed in range(SEEDS):
             with self.subTest(seed=seed):
                 run, found, [planted] = self.ring_run(seed, "ring")
-                self.assertEqual(found["inversions"], [])
                 self.assertFalse(found["rings_cut"])
-                [ring] = found["rings"]
-                locks = [lock["lock"] for lock in ring["locks"]]
+                [ring] = found["lock_rings"]
+                self.assertGreater(ring["locks"], 2)
+                locks = [order["lock"] for order in ring["orders"]]
                 start = locks.index(planted[0])
                 self.assertEqual(locks[start:] + locks[:start], planted)
-                self.assertEqual({plain(order["second_in"]) for order in ring["orders"]}, {"take_part"})
+                self.assertEqual({plain(order["next_taken_in"]) for order in ring["orders"]}, {"take_part"})
                 self.assertEqual(len({order["tid"] for order in ring["orders"]}), len(planted))
                 text = " ".join(self.karst("locks", run.trace.path).split())
                 self.assertRegex(text, r"Possible deadlock: mutex g_locks\[.* and mutex g_locks\[\S+ \(0x\w+\) were "
@@ -115,7 +115,7 @@ class LocksHolds(TortureTest):
             for what in ("order", "guarded", "alone"):
                 with self.subTest(seed=seed, what=what):
                     run, found, _ = self.ring_run(seed, what)
-                    self.assertEqual((found["inversions"], found["rings"], found["rings_cut"]), ([], [], False))
+                    self.assertEqual((found["lock_rings"], found["rings_cut"]), ([], False))
                     self.assertIn("No two locks were seen to be taken in both orders, and no more of them in a ring.",
                                   self.karst("locks", run.trace.path))
 
@@ -124,9 +124,9 @@ class LocksHolds(TortureTest):
         text = self.karst("locks", run.trace.path, "--limit", "0")
         self.assertRegex(text, r"(?m)^ +held \d+ times? for [\d.]+ [mun]?s, longest [\d.]+ [mun]?s, taken in \w+$")
         flat = " ".join(text.split())
-        self.assertRegex(flat, r"Never let go: mutex main::kept \(0x\w+\), taken by thread \d+ locks_holds in keep at "
+        self.assertRegex(flat, r"Never released: mutex main::kept \(0x\w+\), taken by thread \d+ locks_holds in keep at "
                                r"[\d.]+ ms, held for [\d.]+ \w+ until the thread ended")
-        self.assertRegex(flat, r"Never let go: mutex main::last .* in main at .* until the trace ended")
+        self.assertRegex(flat, r"Never released: mutex main::last .* in main at .* until the trace ended")
         for lock in self.found(run)["locks"]:
             self.assertEqual(lock["holds_without_end"], 0)
 
@@ -138,7 +138,7 @@ class LocksHolds(TortureTest):
         if rows.returncode == 0:
             self.assertIn("'karst run --system locks=all' records it", " ".join(rows.stdout.split()))
             self.assertFalse(self.found(run)["holds_known"])
-            self.assertNotIn("inversions", self.found(run))
+            self.assertNotIn("lock_rings", self.found(run))
         bad = subprocess.run([KARST, "run", "--system", "locks=some", "--", "true"], capture_output=True, text=True,
                              timeout=TIMEOUT)
         self.assertEqual((bad.returncode, bad.stdout), (2, ""))
@@ -177,44 +177,42 @@ class LocksHolds(TortureTest):
 
     def test_a_deadlock_that_came_true(self):
         run = self.held("deadlock")
-        [inversion] = self.found(run)["inversions"]
-        self.assertEqual({inversion["a"]["name"], inversion["b"]["name"]}, {"g_lock", "g_other"})
-        for side in ("a_first", "b_first"):
-            self.assertTrue(inversion[side]["waits"])
-            self.assertEqual(plain(inversion[side]["second_in"]), "take_both")
+        [ring] = self.found(run)["lock_rings"]
+        self.assertEqual({order["name"] for order in ring["orders"]}, {"g_lock", "g_other"})
+        for order in ring["orders"]:
+            self.assertTrue(order["waits"])
+            self.assertEqual(plain(order["next_taken_in"]), "take_both")
         text = " ".join(self.karst("locks", run.trace.path).split())
         self.assertEqual(text.count("then waited to the end for"), 2)
-        self.assertEqual(text.count("Never let go:"), 2)
+        self.assertEqual(text.count("Never released:"), 2)
 
     def test_a_ring_of_threads_that_came_true(self):
         run = self.held("philosophers")
-        found = self.found(run)
-        self.assertEqual(found["inversions"], [])
-        [ring] = found["rings"]
-        self.assertEqual((len(ring["locks"]), len({order["tid"] for order in ring["orders"]})), (5, 5))
+        [ring] = self.found(run)["lock_rings"]
+        self.assertEqual((ring["locks"], len({order["tid"] for order in ring["orders"]})), (5, 5))
         for order in ring["orders"]:
             self.assertTrue(order["waits"])
-            self.assertEqual(plain(order["second_in"]), "take_both")
+            self.assertEqual(plain(order["next_taken_in"]), "take_both")
         text = " ".join(self.karst("locks", run.trace.path).split())
         self.assertIn("were taken in a ring:", text)
         self.assertEqual(text.count("then waited to the end for"), 5)
 
     def test_who_reads_and_who_spins(self):
-        rows = {plain(row["function"]): row for row in self.rows(self.held("readers")) if row["what"] == "wait"}
+        rows = {plain(row["function"]): row for row in self.rows(self.held("readers"), "wait")}
         self.assertEqual((rows["write_table"]["owners"], plain(rows["write_table"]["held_in"])), ("3", "read_table"))
         self.assertEqual((rows["spin_too"]["owners"], plain(rows["spin_too"]["held_in"])), ("1", "spin_long"))
 
     def test_ways_out_of_holds(self):
         told = self.told(self.held("fork"))
         self.assertEqual(Counter(hold[3:] for hold in told.elements()),
-                         {("fork_in_hold", "fork_in_hold", "let_go"): 1, ("in_child", "in_child", "let_go"): 1})
+                         {("fork_in_hold", "fork_in_hold", "released"): 1, ("in_child", "in_child", "released"): 1})
         told = self.told(self.held("throws"))
-        self.assertEqual({hold[5] for hold in told}, {"let_go"})
+        self.assertEqual({hold[5] for hold in told}, {"released"})
         self.assertEqual(sum(told.values()), 10)
         told = self.told(self.held("cancelled"))
         self.assertEqual(Counter(hold[3:] for hold in told.elements()),
-                         {("wait_for_ever", "wait_for_ever", "let_go"): 1,
-                          ("take_afterwards", "take_afterwards", "let_go"): 1})
+                         {("wait_for_ever", "wait_for_ever", "released"): 1,
+                          ("take_afterwards", "take_afterwards", "released"): 1})
 
     def test_a_program_that_nobody_rebuilt(self):
         pigz = shutil.which("pigz")
@@ -226,8 +224,8 @@ class LocksHolds(TortureTest):
         expected = subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
         run = self.run_traced(*command, options=ALL, text=False)
         self.assertEqual(run.out, expected)
-        self.assertEqual(self.found(run)["inversions"], [])
-        rows = [row for row in self.rows(run) if row["what"] == "hold"]
+        self.assertEqual(self.found(run)["lock_rings"], [])
+        rows = self.rows(run, "hold")
         self.assertGreater(len(rows), 100)
         # Nobody but one has a mutex at once.
         by_lock = defaultdict(list)

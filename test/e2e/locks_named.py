@@ -20,7 +20,7 @@ class LocksNamed(TortureTest):
                      output="libnamed.so")
 
     def names(self, run, *options):
-        done = subprocess.run([KARST, "locks", "--format", "csv", str(run.trace.path), *options], check=True,
+        done = subprocess.run([KARST, "locks", "--by", "wait", "--format", "csv", str(run.trace.path), *options], check=True,
                               capture_output=True, text=True, timeout=TIMEOUT)
         return {row["lock"]: row["name"] for row in csv.DictReader(io.StringIO(done.stdout)) if row["lock"] != "0x0"}
 

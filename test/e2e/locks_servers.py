@@ -98,7 +98,7 @@ class LocksServers(TortureTest):
         return Of
 
     def waits(self, trace):
-        done = subprocess.run([KARST, "locks", "--format", "csv", str(trace)], capture_output=True, text=True,
+        done = subprocess.run([KARST, "locks", "--by", "wait", "--format", "csv", str(trace)], capture_output=True, text=True,
                               timeout=TIMEOUT)
         return list(csv.DictReader(io.StringIO(done.stdout)))
 

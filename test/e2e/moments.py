@@ -287,7 +287,7 @@ class Moments(support.TortureTest):
         page = Trace(self.directory / "slowest-page.karst")
         self.assertTrue(any("serve_page" in line for line in page.tree()))
         report = Trace(self.directory / "slowest-report.karst")
-        slowest = max((f for f in report.report() if f["name"] == "serve_report(int)"), key=lambda f: f["max_ns"])
+        slowest = max((f for f in report.report() if f["function"] == "serve_report(int)"), key=lambda f: f["max_ns"])
         self.assertGreater(slowest["max_ns"], 30_000_000)
         self.assertIn("worker that serves pages and reports", {t["name"] for t in report.threads})
 
@@ -297,7 +297,7 @@ class Moments(support.TortureTest):
         if "20" not in paths:  # the first five are kept, and a busy machine makes more than that one
             self.assertEqual(len(paths), 5, run.out)
         path = next(iter(paths.values()))
-        frames = [f for f in Trace(self.directory / path).report() if f["name"] == "frame(int)"]
+        frames = [f for f in Trace(self.directory / path).report() if f["function"] == "frame(int)"]
         self.assertGreater(frames[0]["max_ns"], 16_000_000)
 
     def test_example_batch(self):

@@ -27,8 +27,8 @@ class Namespaces(TortureTest):
                 build(f"namespaces_{library}.so", "namespaces/library.c", "-O1", "-fno-builtin", "-shared", "-fPIC",
                       "-pthread", compiler=library), str(self.file), str(TURNS))
 
-    def csv(self, command, path):
-        done = subprocess.run([KARST, command, "--format", "csv", str(path)], check=True, capture_output=True, text=True,
+    def csv(self, command, path, *options):
+        done = subprocess.run([KARST, command, "--format", "csv", str(path), *options], check=True, capture_output=True, text=True,
                               timeout=TIMEOUT)
         return list(csv.DictReader(io.StringIO(done.stdout)))
 
@@ -40,11 +40,13 @@ class Namespaces(TortureTest):
         files = self.csv("files", path)
         self.assertEqual(Counter(row["call"] for row in files if plain(row["function"]) == "outer_read"),
                          {"open": turns, "read": turns, "close": turns})
-        locks = self.csv("locks", path)
-        self.assertEqual([(plain(row["function"]), row["what"]) for row in locks if "outer" in row["function"]],
-                         [("outer_read", "hold")] * turns)
-        for row in [*memory.values(), *files, *locks]:
+        holds = self.csv("locks", path, "--by", "hold")
+        self.assertEqual([plain(row["taken_in"]) for row in holds if "outer" in row["taken_in"]],
+                         ["outer_read"] * turns)
+        for row in [*memory.values(), *files]:
             self.assertNotIn("inner", row["function"])
+        for row in holds:
+            self.assertNotIn("inner", row["taken_in"])
 
     def test_in_all_builds(self):
         for host in ("g++", "karst-g++"):

@@ -284,7 +284,7 @@ class Notes(TortureTest):
             calls = json.loads(karst("calls", path, "--request", str(number), "--json", "-f", r"^step\("))["calls"]
             self.assertEqual(len(calls), truth[number][1])
             functions = json.loads(karst("report", path, "--request", str(number), "--json"))["functions"]
-            count = {f["name"]: f["calls"] for f in functions}
+            count = {f["function"]: f["calls"] for f in functions}
             self.assertEqual(count.get("step(unsigned int)", 0), truth[number][1])
             self.assertEqual(count["work((anonymous namespace)::Queue&, (anonymous namespace)::Queue*)"],
                              truth[number][0])

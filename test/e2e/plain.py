@@ -326,7 +326,7 @@ class Counts(TortureTest):
                 run = self.run_traced(*command, options=WHOLE)
                 ours = {}
                 for f in run.trace.report():
-                    ours[f["name"]] = ours.get(f["name"], 0) + f["calls"]
+                    ours[f["function"]] = ours.get(f["function"], 0) + f["calls"]
                 theirs = self.hits(program, command[1:], list(places.values()))
                 self.assertEqual(ours, {name: theirs[place] for name, place in places.items() if place in theirs})
                 functions += len(ours)
@@ -476,8 +476,8 @@ class Opened(TortureTest):
         """What each library's functions are called when it is used so often."""
         ours = {}
         for f in trace.report():
-            if f["name"].startswith("opened_"):
-                ours[f["name"]] = ours.get(f["name"], 0) + f["calls"]
+            if f["function"].startswith("opened_"):
+                ours[f["function"]] = ours.get(f["function"], 0) + f["calls"]
         self.assertEqual(ours, {"opened_work": uses, "opened_throw": uses * self.WORK, "opened_step": ours.get("opened_step")})
         self.assertEqual(ours["opened_step"], 2 * uses * self.WORK + uses)  # each constructor calls it, too
 
@@ -507,7 +507,7 @@ class Opened(TortureTest):
     def total_of_main(self, trace, *options):
         done = subprocess.run([KARST, "report", "--format", "csv", trace.path, *options], capture_output=True, text=True, check=True,
                               timeout=TIMEOUT)
-        return next(int(f["total_ns"]) for f in csv.DictReader(io.StringIO(done.stdout)) if f["name"] == "main")
+        return next(int(f["total_ns"]) for f in csv.DictReader(io.StringIO(done.stdout)) if f["function"] == "main")
 
     def test_functions_that_are_named(self):
         own = [self.library(3)]

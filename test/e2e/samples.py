@@ -39,7 +39,7 @@ class Samples(TortureTest):
         return json.loads(done.stdout)
 
     def functions(self, run, *options):
-        return {f["name"]: f for f in self.asked(run, *options)["functions"]}
+        return {f["function"]: f for f in self.asked(run, *options)["sampled_functions"]}
 
     def said(self, run):
         """What, process, thread and CPU time of each line of the program's."""
@@ -74,8 +74,8 @@ class Samples(TortureTest):
         self.about(functions["burn_first"]["samples"], spent["first"], lost)
         self.about(functions["burn_second"]["samples"], spent["second"], lost)
         self.about(functions["own_work()"]["samples"], spent["own"], lost)
-        self.assertEqual([b["function"] for b in functions["burn_first"]["below"]], ["call_first()"])
-        self.assertEqual(functions["own_work()"]["in_traced"], functions["own_work()"]["samples"])
+        self.assertEqual([b["function"] for b in functions["burn_first"]["in_calls"]], ["call_first()"])
+        self.assertEqual(functions["own_work()"]["traced_samples"], functions["own_work()"]["samples"])
         self.assertEqual(run.trace.counts.get("burn_first"), None, "samples are no calls")
         self.assertEqual(run.trace.counts["call_first()"], 1)
 
@@ -130,7 +130,7 @@ class Samples(TortureTest):
         run = self.sampled("first", compiler="g++")
         functions = self.functions(run)
         self.about(functions["burn_first"]["samples"], self.said(run)[0][3], run.trace.info["samples"]["lost"])
-        self.assertEqual([b["function"] for b in functions["burn_first"]["below"]], ["call_first()"])
+        self.assertEqual([b["function"] for b in functions["burn_first"]["in_calls"]], ["call_first()"])
 
     def test_a_program_of_which_nothing_is_traced(self):
         run = self.sampled("first", "second", options=("--no-patch",), compiler="g++")
@@ -164,7 +164,7 @@ class Samples(TortureTest):
         self.assertEqual(functions["asleep"]["total_samples"], 5)
         self.assertNotIn("burn_first", functions)
         inner = max((f for f in functions.values() if f["samples"]), key=lambda f: f["self_ns"])
-        self.assertEqual([b["function"] for b in inner["below"]][:1], ["call_poll()"])
+        self.assertEqual([b["function"] for b in inner["in_calls"]][:1], ["call_poll()"])
         # As paths, blocked and in all.
         for by in ("blocked", "wall"):
             paths = self.folded(run, "--by", by)
@@ -188,8 +188,8 @@ class Samples(TortureTest):
         self.assertGreater(told["waits"], 50)
         self.assertGreater(told["waits_left_out"], 1000)
         functions = self.functions(run, "--by", "blocked")
-        self.assertEqual({b["function"] for f in functions.values() if "read" in f["name"] and f["samples"]
-                          for b in f["below"]}, {"call_storm()", "answer(int const*)"})
+        self.assertEqual({b["function"] for f in functions.values() if "read" in f["function"] and f["samples"]
+                          for b in f["in_calls"]}, {"call_storm()", "answer(int const*)"})
         # They take no room from the others.
         self.about(self.functions(run)["burn_first"]["samples"], self.said(run)[0][3], told["lost"])
 
@@ -228,7 +228,7 @@ class Samples(TortureTest):
             functions = self.functions(run, "--thread", str(lane))
             self.assertEqual({f for f in functions if f.startswith("burn_")}, {"burn_" + burns})
             self.about(functions["burn_" + burns]["samples"], spent[burns], lost)
-            self.assertEqual([b["function"] for b in functions["burn_" + burns]["below"]], [f"call_{burns}()"])
+            self.assertEqual([b["function"] for b in functions["burn_" + burns]["in_calls"]], [f"call_{burns}()"])
             if waits:
                 self.assertIn(waited, self.functions(run, "--thread", str(lane), "--by", "blocked"))
         own = self.functions(run, "--thread", str(self.said(run)[0][2]))

@@ -81,8 +81,8 @@ class SamplesAttach(TortureTest):
     def functions(self, *options, path=None):
         """Samples by function, of all of its places in the code."""
         all_functions = {}
-        for f in json.loads(self.ask("samples", "--json", *options, path=path))["functions"]:
-            all_functions[f["name"]] = all_functions.get(f["name"], 0) + f["samples"]
+        for f in json.loads(self.ask("samples", "--json", *options, path=path))["sampled_functions"]:
+            all_functions[f["function"]] = all_functions.get(f["function"], 0) + f["samples"]
         return all_functions
 
     def about(self, samples, ns, threads=1, lost=0):
@@ -106,7 +106,7 @@ class SamplesAttach(TortureTest):
         self.check(spent, by_thread=True)
         self.assertIn("samples", self.said)
         # Calls are beside them: the functions were patched.
-        names = {f["name"]: f["calls"] for f in json.loads(self.ask("report", "--raw", "--json"))["functions"]}
+        names = {f["function"]: f["calls"] for f in json.loads(self.ask("report", "--raw", "--json"))["functions"]}
         self.assertEqual(names.get("burn_first"), 6, names)
 
     def test_a_program_with_sleds(self):

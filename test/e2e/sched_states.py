@@ -125,7 +125,7 @@ class SchedTest(support.TortureTest):
         self.assertGreaterEqual(len(away), 1)
         done = subprocess.run([KARST, "report", "--format", "json", run.trace.path], capture_output=True, text=True,
                               check=True)
-        of = {f["name"]: f for f in json.loads(done.stdout)["functions"]}
+        of = {f["function"]: f for f in json.loads(done.stdout)["functions"]}
         # compute() computes until its thread's own clock says 19 to 20 ms. That clock runs already while the kernel puts the
         # thread on a CPU, behind which the record of it is written; a hypervisor may stop the CPU in between. Where the
         # kernel left out a record it is not known what the thread did; that is never called a wait.
@@ -190,7 +190,7 @@ class SchedTest(support.TortureTest):
             self.skipTest(f"records were lost: {self.states}")
         done = subprocess.run([KARST, "report", "--format", "json", run.trace.path], capture_output=True, text=True,
                               check=True)
-        spin = next(f for f in json.loads(done.stdout)["functions"] if f["name"] == "spin()")
+        spin = next(f for f in json.loads(done.stdout)["functions"] if f["function"] == "spin()")
         self.assertLess(spin["unknown_ns"], 0.01 * spin["total_ns"], self.states)
         # What a hypervisor takes is no thread's time, and is not recorded.
         self.assertGreater(spin["cpu_ns"], 0.98 * 3 * 500e6, self.states)
@@ -261,7 +261,7 @@ class SchedTest(support.TortureTest):
         self.need(backend)
         self.assertGreater(self.states["lost_events"], 0, self.states)
         self.assertGreater(self.states["gaps"], 0, self.states)
-        of = {f["name"]: f for f in trace.report()}
+        of = {f["function"]: f for f in trace.report()}
         self.assertGreater(of["ask()"]["unknown_ns"] + of["answer()"]["unknown_ns"], 0, self.states)
         for function in of.values():
             parts = sum(function[part] for part in ("cpu_ns", "runnable_ns", "blocked_ns", "unknown_ns"))

@@ -234,7 +234,7 @@ class Run:
         counts = [0] * STEPS
         for trace in traces:
             for row in csv.DictReader(io.StringIO(karst(self, "report", "--format", "csv", trace).stdout)):
-                name = row.get("name") or row.get("function") or ""
+                name = row["function"]
                 if name.startswith("step<"):
                     counts[int(name[5:name.index(">")])] += int(row["calls"])
         return counts

@@ -67,7 +67,7 @@ class Apart(TortureTest):
 
     def assert_named(self, run):
         self.assertEqual(len(self.lines_of_karst(run)), 1, run.err)
-        work = [f for f in run.trace.report() if f["name"] == "work(int volatile*)"]
+        work = [f for f in run.trace.report() if f["function"] == "work(int volatile*)"]
         self.assertEqual(len(work), 1)
         self.assertTrue(work[0]["file"].endswith("symbols/inlined.cc"), work)
         self.assertIn("      [inlined] deeper(int volatile*) (2 copies)", run.trace.tree("--inlined"))

@@ -42,7 +42,7 @@ class TailCalls(TortureTest):
 
     def last_as_long_as_they_did(self, program):
         run = self.same_as_untraced(program)
-        rows = {row["name"].split("(")[0]: row for row in run.trace.report()}
+        rows = {row["function"].split("(")[0]: row for row in run.trace.report()}
         waits = {name: row["min_ns"] for name, row in rows.items() if name.startswith("waits_")}
         self.assertEqual(len(waits), 10)
         for name, least in waits.items():
@@ -81,7 +81,7 @@ class TailCalls(TortureTest):
     def test_plain_without_debug_information(self):
         """Then it is known of calls of libc's functions by name alone."""
         run = self.same_as_untraced(self.program("gcc", "-O2"))
-        rows = {row["name"]: row for row in run.trace.report()}
+        rows = {row["function"]: row for row in run.trace.report()}
         self.assertGreaterEqual(rows["waits_directly"]["min_ns"], TWO_MS)
 
     def test_by_the_clock_thread_with_stacks_and_values(self):
@@ -150,7 +150,7 @@ class TailCalls(TortureTest):
                 host = build(f"tail_calls.host.{compiler}", "tail_calls/host.c", "-O2", "-g", compiler=compiler)
                 run = self.run_traced(host, plugin, options=(*WHOLE, "--library", "*tail_calls*"))
                 self.assertEqual((run.out, run.trace.problems), ("20 1\n", []))
-                calls = {row["name"]: (row["calls"], row["tail_calls"]) for row in run.trace.report()}
+                calls = {row["function"]: (row["calls"], row["tail_calls"]) for row in run.trace.report()}
                 self.assertEqual((calls["unloads"], calls["unloads_below"]), ((20, 20), (20, 20)))
 
     def test_switched_off_meanwhile(self):

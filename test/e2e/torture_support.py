@@ -105,14 +105,14 @@ class Trace:
             self._report = self.report()
         counts = {}
         for f in self._report:
-            counts[f["name"]] = counts.get(f["name"], 0) + f["calls"]
+            counts[f["function"]] = counts.get(f["function"], 0) + f["calls"]
         return counts
 
     def counts_of(self, *options):
         """The same for a selection: --process PID, --thread TID."""
         counts = {}
         for f in self.report(*options):
-            counts[f["name"]] = counts.get(f["name"], 0) + f["calls"]
+            counts[f["function"]] = counts.get(f["function"], 0) + f["calls"]
         return counts
 
     def tree(self, *options):

@@ -104,7 +104,7 @@ class Values(TortureTest):
         def report(*options):
             done = subprocess.run([KARST, "report", "--json", *options, run.trace.path], check=True, text=True,
                                   capture_output=True, timeout=support.TIMEOUT)
-            return {f["name"].split("(")[0]: f for f in json.loads(done.stdout)["functions"]}
+            return {f["function"].split("(")[0]: f for f in json.loads(done.stdout)["functions"]}
 
         recorded, without = report("--raw"), report()
         # serve() has no time of its own to speak of. What is asked of the kernel takes a tenth of a microsecond at least.

@@ -72,7 +72,7 @@ class Clock(TortureTest):
         cpu_ms, naps_ms = map(int, run.out.split())
         self.assertLess(cpu_ms, naps_ms)
         for line in run.trace.report():
-            if line["name"] == "nap()":  # it woke up when the nap was over, and before the next was begun
+            if line["function"] == "nap()":  # it woke up when the nap was over, and before the next was begun
                 self.assertGreaterEqual(line["min_ns"], 290_000_000)
 
     def test_with_a_least_duration(self):

@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
         names = dict(zip(functions["number"], functions["name"]))
         report = json.loads(subprocess.run([KARST, "report", "--format", "json", self.path("sample.karst")], check=True,
                                            capture_output=True, text=True).stdout)
-        want = {row["name"]: row for row in report["functions"]}
+        want = {row["function"]: row for row in report["functions"]}
         rows = table["rows"]
         self.assertEqual({names[f] for f in rows["function"]}, set(want))
         for i, function in enumerate(rows["function"]):

@@ -67,7 +67,7 @@ class Watch(support.TortureTest):
         if moment["whole_from_ns"] != moment["kept_from_ns"]:
             return False
         (function,) = [f for f in trace.report("--kept", str(moment["number"]), "--thread", str(moment["tid"]))
-                       if f["name"] == moment["function"]]
+                       if f["function"] == moment["function"]]
         # A longer one of the thread's may reach into the margin. A call that an exception or a jump ended is said to have
         # lasted until its thread was out of it.
         def fitting(ns):
@@ -136,7 +136,7 @@ class Watch(support.TortureTest):
         number, length = str(moment["number"]), moment["kept_to_ns"] - moment["kept_from_ns"]
         part = json.loads(subprocess.run([KARST, "report", "--json", "--kept", number, str(run.trace.path)], check=True,
                                          capture_output=True, text=True).stdout)
-        most = (length + 2) * part["trace"]["threads"]
+        most = (length + 2) * part["threads"]
         self.assertTrue(part["functions"])
         self.assertLessEqual(sum(f["self_ns"] for f in part["functions"]), most)
         self.assertLessEqual(max(f["total_ns"] for f in part["functions"]), most)

@@ -57,7 +57,7 @@ class Marks(TortureTest):
         text = self.karst("report", self.trace.path).splitlines()
         for functions in (self.trace.report(), rows):
             for f in functions:
-                mark = MARKS.get(f["name"])
+                mark = MARKS.get(f["function"])
                 self.assertEqual({word: int(f[f"{word}_calls"]) for word in COUNTS},
                                  {word: COUNTS["tail"] if word == mark == "tail" else int(word == mark) for word in COUNTS}, f["name"])
         for name, mark in MARKS.items():

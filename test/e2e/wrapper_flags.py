@@ -38,7 +38,7 @@ class EachCondition(TortureTest):
         self.assert_whole(run.trace)
         self.assertEqual(run.trace.info["open_calls"], 0)
         if recorded:
-            seen = {f["name"]: (f["calls"], f["tail_calls"]) for f in run.trace.report() if f["name"].startswith("tail_")}
+            seen = {f["function"]: (f["calls"], f["tail_calls"]) for f in run.trace.report() if f["function"].startswith("tail_")}
             self.assertEqual(seen, {f"tail_{condition}_{form}": (64, taken) for condition, taken in TAKEN.items()
                                     for form in ("long", "short", "padded")})
         return run

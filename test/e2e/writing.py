@@ -231,7 +231,7 @@ class Strip(TortureTest):
         self.assertEqual(self.found(self.stripped), {"names", "thread"})
         trace = Trace(self.stripped)
         self.assertEqual(trace.counts, Trace(self.path).counts)
-        function = next(f for f in trace.report() if f["name"] == "planted_function()")
+        function = next(f for f in trace.report() if f["function"] == "planted_function()")
         self.assertEqual((function["file"], function["line"]), ("hush.cc", 4))
         for module in trace.processes[0]["modules"]:
             self.assertNotIn("/", module["path"])

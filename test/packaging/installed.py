@@ -1,6 +1,7 @@
 """An installed Karst for the tests: `cmake --install` into one place, then moved to another."""
+import csv
+import io
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -73,9 +74,6 @@ class Installed(unittest.TestCase):
         command(self.bin / "karst", "run", "-o", trace, program, *arguments, cwd=self.directory)
         text = command(self.bin / "karst", "report", trace, "--format", "csv")
         counts = {}
-        header, *rows = text.splitlines()
-        columns = header.split(",")
-        for row in rows:
-            cells = [c.strip('"') for c in re.findall(r'"(?:[^"]|"")*"|[^,]+', row)]
-            counts[cells[columns.index("name" if "name" in columns else "function")]] = int(cells[columns.index("calls")])
+        for row in csv.DictReader(io.StringIO(text)):
+            counts[row["function"]] = int(row["calls"])
         return counts

@@ -130,7 +130,7 @@ class Matrix:
         report = json.loads(self.command([self.bin / "karst", "report", "--format", "json", trace], source))
         counts = {}
         for function in report["functions"]:
-            name = LTO_SUFFIX.sub("", function["name"])
+            name = LTO_SUFFIX.sub("", function["function"])
             counts[name] = counts.get(name, 0) + function["calls"]
         return counts
 

@@ -84,13 +84,6 @@ export function LockWaitView({ trace, facts }: { trace: number; facts: LockFacts
   );
 }
 
-const ENDS: Readonly<Record<string, string>> = {
-  "released by another": "another thread let it go",
-  "thread ended": "never let go: the thread ended",
-  "trace ended": "not let go until the trace ended",
-  unknown: "nobody saw it let go",
-};
-
 function Waiter({ trace, wait, least }: { trace: number; wait: LockWait; least: number }) {
   return (
     <button
@@ -116,7 +109,7 @@ export function HeldPanel({ trace, facts }: { trace: number; facts: LockFacts })
   if (!held) return <Empty>…</Empty>;
   const who = owner ? threadName(trace, owner.thread) || `thread ${owner.tid}` : "a thread that is not known";
   const longest = Math.max(...waiters.map((wait) => wait.duration));
-  const ended = ENDS[held.ended];
+  const ended = held.ended === "released" ? "" : held.ended;
   return (
     <div class="call" data-testid="held">
       <section class="call-main" aria-label="Lock">

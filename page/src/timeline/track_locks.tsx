@@ -61,7 +61,7 @@ function LockTip({ hit }: { hit: SliceHit }) {
         <span class="quiet"> · {who ? "as a wait for it began" : "no wait says"}</span>
       )}
       {holds && exact && !(row.flags[at]! & kSummed) && (row.flags[at]! & kOpenEnd) !== 0 && (
-        <span class="mark"> · nobody saw it let go</span>
+        <span class="mark"> · nobody saw its release</span>
       )}
       {!(row.flags[at]! & kSummed) && <span class="quiet"> · Click: {holds ? "who waited" : "who has it"}</span>}
     </SliceTip>

@@ -113,7 +113,7 @@ CALL void wait_a_little(Lock& l) {
   pthread_cond_timedwait(&g_never, &l.mutex, &until);
 }
 
-void log_hold(const Lock& l, Kind as, const char* taken, const char* released, const char* ended = "let_go") {
+void log_hold(const Lock& l, Kind as, const char* taken, const char* released, const char* ended = "released") {
   char text[200];
   snprintf(text, sizeof text, "%d %p %s %s %s %s", gettid(), static_cast<const void*>(&l.mutex), kNames[as], taken,
            released, ended);
@@ -211,7 +211,7 @@ CALL void keep(Lock& l) {
 }
 CALL void keep_for_another(Lock& l) {
   lock_it(l, kMutex);
-  log_hold(l, kMutex, "keep_for_another", "-", "let_go_by_another_thread");
+  log_hold(l, kMutex, "keep_for_another", "-", "released_by_another_thread");
 }
 CALL void let_go_anothers(Lock& l) { unlock_it(l, kMutex); }
 

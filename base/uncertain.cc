@@ -1,4 +1,4 @@
-#include "cli/uncertain.h"
+#include "base/uncertain.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace karst::cli {
+namespace karst {
 namespace {
 
 /// To one digit, away from the middle.
@@ -34,4 +34,4 @@ std::string uncertain_duration_text(std::uint64_t ns, double off_by_ns) {
   return fmt::format("{:.9g}-{:.9g} {}", low / in, high / in, kNames[unit]);
 }
 
-}  // namespace karst::cli
+}  // namespace karst
