@@ -169,7 +169,7 @@ Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, colle
       if (collect::RecordedProcess* of = followed.find(hit.hit.pid); of != nullptr)
         collect::keep_hit(std::move(hit), last, *of);
       else
-        fail({fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid)});
+        say(fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid));
     }
     if (has_triggers && triggers.done()) return Ended::kDone;
     if (descriptors[0].revents != 0) return Ended::kStopped;
@@ -280,8 +280,8 @@ void say_what_adds_nothing(const Options& options) {
                                          {"--fibers", !options.fibers.empty()},
                                          {"--memory", options.memory.has_value()}})
     if (is_given)
-      fail({std::string(option) + " adds nothing to a process that has sleds, or was traced before; start it with " +
-            "'karst run " + option + "'"});
+      say(std::string(option) + " adds nothing to a process that has sleds, or was traced before; start it with " +
+          "'karst run " + option + "'");
 }
 
 /// Finds the process, which gets libkarst if it has none; says what was patched.
@@ -296,7 +296,7 @@ Result<collect::Attached> find_or_load(const Options& options, const HeldProcess
   } else if (target) {
     say_what_adds_nothing(options);
   }
-  if (target && brought.patched) fail({stop_words(*brought.patched)});
+  if (target && brought.patched) say(stop_words(*brought.patched));
   if (target && brought.patched && !plain.stacks) say_why_fibers(collect::stack_switcher(programs));
   return target;
 }
@@ -307,7 +307,7 @@ Status go_on(collect::Attached& target, const Options& options, const format::Ru
   if (!is_on) {
     const auto patched = collect::write_jumps(target.held);
     if (!patched) return patched.error();
-    if (patched->functions != 0) fail({stop_words(*patched)});
+    if (patched->functions != 0) say(stop_words(*patched));
   }
   if (!options.budget && !chooses(options) && is_on) return Unit{};
   std::optional<std::uint32_t> budget;
@@ -368,14 +368,14 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
     if (!brought.patched || chooses(options))
       if (const Status on = go_on(*target, options, plain.options, is_on || brought.patched); !on) return on.error();
     if (!is_on && !brought.patched)
-      fail({fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name))});
+      say(fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name)));
     return Sampled{*process, target->process.name, std::move(*target)};
   }
   facts = collect::process_facts(*process);
   const bool may_be_sampled = facts && facts->state != 'Z' && (stays_as_it_is || facts->state != 'T') &&
                               (geteuid() == 0 || facts->uid == geteuid());
   if (!may_be_sampled || !options.triggers.empty()) return target.error();
-  if (!stays_as_it_is) fail({target.error().message + "; only samples are taken"});
+  if (!stays_as_it_is) say(target.error().message + "; only samples are taken");
   return Sampled{*process, facts->name, std::nullopt};
 }
 
@@ -417,7 +417,7 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   const collect::Interruption interruption;
   const auto summary = collect::record(std::move(processes), {begin, end}, recording, writer);
   if (!summary) return fail(summary.error());
-  for (const reader::Problem& problem : summary->problems) fail({problem.message});
+  for (const reader::Problem& problem : summary->problems) say(problem.message);
   std::string what = has_triggers ? plural(kept.moments, "moment") + " kept" : std::string();
   if (is_sampled) what += (what.empty() ? "" : ", ") + plural(samples.samples.size(), "sample");
   if (summary->calls != 0 || has_triggers) what += ", " + count_text(summary->calls) + " calls";
@@ -484,12 +484,12 @@ int attach(const Options& options) {
   kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(process); !sampled) {
     if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
-    fail({"nothing is sampled: " + sampled.error().message});
+    say("nothing is sampled: " + sampled.error().message);
   }
   if (has_triggers)
     if (const Status armed = triggers.arm(process); !armed) return fail(armed.error());
   for (const reader::Problem& problem : triggers.missing())
-    if (triggers.waiting()) fail({problem.message});
+    if (triggers.waiting()) say(problem.message);
   hold_endings();  // who reads that may send one
   std::fprintf(stderr,
                has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"

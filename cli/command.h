@@ -78,7 +78,10 @@ void register_describe(Command app);
 /// is not foreseen.
 int run_command_line(int argc, const char* const* argv);
 
-/// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.
+/// Prints "karst: MESSAGE" on stderr, with control characters made visible: what went well, or what is to be known of
+/// it.
+void say(std::string_view message);
+/// The same of a failure; returns kExitFailed.
 int fail(const Error& error);
 /// The same for a command line that cannot be understood, with a hint at the help; returns kExitUsage.
 int usage_error(std::string_view message, std::string_view command = {});

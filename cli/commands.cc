@@ -201,10 +201,8 @@ int run_command_line(int argc, const char* const* argv) {
   return status;
 }
 
-namespace {
-
-/// "karst: MESSAGE", in lines as wide as the terminal that stderr is; else as it came.
-void print_message(std::string_view message) {
+// In lines as wide as the terminal that stderr is; else as it came.
+void say(std::string_view message) {
   winsize size{};
   const bool fits = isatty(STDERR_FILENO) == 1 && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20;
   const std::string text = "karst: " + printable_lines(message);
@@ -219,16 +217,14 @@ void print_message(std::string_view message) {
   std::fputs(out.c_str(), stderr);
 }
 
-}  // namespace
-
 int fail(const Error& error) {
-  print_message(error.message);
+  say(error.message);
   return kExitFailed;
 }
 
 int usage_error(std::string_view message, std::string_view command) {
   const std::string hint = command.empty() ? "karst help" : "karst help " + std::string(command);
-  print_message(std::string(message) + "\nTry '" + hint + "'.");
+  say(std::string(message) + "\nTry '" + hint + "'.");
   return kExitUsage;
 }
 

@@ -1,7 +1,6 @@
 // karst count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -119,9 +118,9 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
   const int failed = status != 0 ? status : kExitFailed;
   if (!say_how_it_ran(launch, *ran, "count", "not counted")) return status_without_trace(launch, *ran);
   const collect::Counts counts = collect::count_calls(ran->processes, launch.resolve);
-  for (const reader::Problem& p : counts.problems) fail({p.message});
+  for (const reader::Problem& p : counts.problems) say(p.message);
   if (counts.uncounted != 0)
-    fail({count_text(counts.uncounted) + " calls were not counted: there was no memory for their counters"});
+    say(count_text(counts.uncounted) + " calls were not counted: there was no memory for their counters");
   Shown shown;
   for (const collect::FunctionCount& f : counts.functions)
     if (show.keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
@@ -143,10 +142,8 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
     fail(done.error());
     return failed;
   }
-  std::fprintf(stderr, "karst: %s\n",
-               fmt::format("{}, {} of {}", plural(counts.processes, "process", "es"), plural(counts.calls, "call"),
-                           plural(counts.functions.size(), "function"))
-                   .c_str());
+  say(fmt::format("{}, {} of {}", plural(counts.processes, "process", "es"), plural(counts.calls, "call"),
+                  plural(counts.functions.size(), "function")));
   return status;
 }
 

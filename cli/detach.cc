@@ -1,6 +1,7 @@
 // karst detach: the process runs on with the code that its files have, until it is attached to again.
+#include <fmt/format.h>
+
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -37,10 +38,10 @@ int detach(const std::string& text) {
   const auto restored = collect::take_back_jumps(target->held);
   if (!restored) return fail({"its functions are untraced, but still have their jumps: " + restored.error().message});
   if (const Status done = collect::give_back_functions(*target, kLimit); !done) return fail(done.error());
-  const auto pid = static_cast<int>(target->process.pid);
-  std::fprintf(stderr, "karst: process %d (%s) %s\n", pid, printable(target->process.name).c_str(),
-               was_on ? "is not traced any more" : "was detached already");
-  std::fprintf(stderr, "karst: what was recorded: karst snapshot %d; again: karst attach %d\n", pid, pid);
+  const pid_t pid = target->process.pid;
+  say(fmt::format("process {} ({}) {}", pid, printable(target->process.name),
+                  was_on ? "is not traced any more" : "was detached already"));
+  say(fmt::format("what was recorded: karst snapshot {}; again: karst attach {}", pid, pid));
   return kExitOk;
 }
 

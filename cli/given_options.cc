@@ -31,8 +31,8 @@ void say_unknown(const std::string& name) {
   for (const OptionRow& row : kOptionTable)
     if (is_for_users(row)) known.emplace_back(row.name);
   const std::string meant = did_you_mean(name, known);
-  fail({fmt::format("KARST_OPTIONS: unknown option {} ignored{}", name,
-                    meant.empty() ? "; 'karst help run' names those that there are" : meant)});
+  say(fmt::format("KARST_OPTIONS: unknown option {} ignored{}", name,
+                  meant.empty() ? "; 'karst help run' names those that there are" : meant));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ Result<GivenOptions> OptionFlags::read() const {
         if (row == nullptr) return say_unknown(name);
         // A `karst run` around this one may have said it.
         if (!is_for_users(*row) || given.take(*row, value)) return;
-        fail({fmt::format("KARST_OPTIONS: {}={} ignored: {}", name, value, format::needed_value(row->kind))});
+        say(fmt::format("KARST_OPTIONS: {}={} ignored: {}", name, value, format::needed_value(row->kind)));
       });
   for (const OptionRow& row : kOptionTable) {
     for (const std::string& value : values_[index_of(row)]) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,8 +69,7 @@ int list_or_set(const Options& options) {
                  "; without --function karst lists all"});
   if (options.level.empty()) return print(options, handled);
   if (const Status set = collect::set_level(*target, *found, level); !set) return fail(set.error());
-  std::fprintf(stderr, "karst: %s: level %d for the handlers of %s\n", process.c_str(), level,
-               plural(handled.size(), "function").c_str());
+  say(fmt::format("{}: level {} for the handlers of {}", process, level, plural(handled.size(), "function")));
   return kExitOk;
 }
 

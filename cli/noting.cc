@@ -1,7 +1,8 @@
 #include "cli/noting.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
-#include <cstdio>
 
 #include "cli/command.h"
 #include "cli/given_options.h"
@@ -12,9 +13,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{10'000};
 
-void say(const collect::Attached& target, const std::string& what) {
-  std::fprintf(stderr, "karst: process %d (%s): values of %s\n", static_cast<int>(target.process.pid),
-               printable(target.process.name).c_str(), what.c_str());
+void say_of(const collect::Attached& target, const std::string& what) {
+  say(fmt::format("process {} ({}): values of {}", target.process.pid, printable(target.process.name), what));
 }
 
 }  // namespace
@@ -31,16 +31,16 @@ Result<collect::NotingBegun> begin_noting(collect::Attached& target, const colle
   const std::string pid = std::to_string(target.process.pid);
   if (begun->meant == 0) return Error{"no function of process " + pid + " is one that --args or --returns means"};
   if (begun->noted == 0 && !begun->problems.empty()) return Error{begun->problems.front()};
-  for (const std::string& problem : begun->problems) fail({problem});
-  say(target, plural(begun->noted, "function") + " noted" +
-                  (time_ns != 0 ? " for " + duration_text(time_ns) + "; Ctrl-C ends that at once" : std::string()));
+  for (const std::string& problem : begun->problems) say(problem);
+  say_of(target, plural(begun->noted, "function") + " noted" +
+                     (time_ns != 0 ? " for " + duration_text(time_ns) + "; Ctrl-C ends that at once" : std::string()));
   return begun;
 }
 
 int end_noting(collect::Attached& target, const std::vector<std::uint64_t>& functions) {
   const auto ended = collect::end_noting(target, functions, kPatience);
   if (!ended) return fail(ended.error());
-  say(target, plural(*ended, "function") + " not noted any more");
+  say_of(target, plural(*ended, "function") + " not noted any more");
   return kExitOk;
 }
 

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -62,11 +61,11 @@ void wait_for(std::uint64_t ns) {
   sigtimedwait(&ends, nullptr, &time);
 }
 
-void say(const collect::Attached& target, const std::string& more) {
+void say_of(const collect::Attached& target, const std::string& more) {
   const collect::ControlState s = collect::control_state(target.arena);
-  std::fprintf(stderr, "karst: process %d (%s): tracing is %s, %s of %s functions%s\n",
-               static_cast<int>(target.process.pid), printable(target.process.name).c_str(), s.enabled ? "on" : "off",
-               count_text(s.patched).c_str(), count_text(s.functions).c_str(), more.c_str());
+  say(fmt::format("process {} ({}): tracing is {}, {} of {} functions{}", target.process.pid,
+                  printable(target.process.name), s.enabled ? "on" : "off", count_text(s.patched),
+                  count_text(s.functions), more));
 }
 
 /// The options, read.
@@ -221,13 +220,13 @@ int change(const Options& options, bool on) {
   if (!undo) return fail(undo.error());
   const std::string how_long = wish->time_ns != 0 ? " for " + duration_text(wish->time_ns) : "";
   if (wish->time_ns == 0 || !*undo) {
-    say(*target, how_long + (wish->time_ns != 0 ? "; then it goes off by itself" : ""));
+    say_of(*target, how_long + (wish->time_ns != 0 ? "; then it goes off by itself" : ""));
     return kExitOk;
   }
-  say(*target, how_long + "; Ctrl-C ends that at once");
+  say_of(*target, how_long + "; Ctrl-C ends that at once");
   wait_for(wish->time_ns);
   if (const Status done = switch_back(*target, **undo); !done) return fail(done.error());
-  say(*target, " again");
+  say_of(*target, " again");
   return kExitOk;
 }
 

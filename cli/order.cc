@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -106,9 +105,8 @@ int order(const Options& options) {
   print(order, options, *output);
   const int status = finish_output(*output, (*input)->trace);
   if (status == kExitOk && options.output != "-")
-    std::fprintf(stderr, "karst: %s: %s of %s%s\n", printable(options.output).c_str(),
-                 plural(count, "function").c_str(), printable(*module).c_str(),
-                 order.nameless() == 0 ? "" : ("; " + count_text(order.nameless()) + " have no linker's name").c_str());
+    say(fmt::format("{}: {} of {}{}", printable(options.output), plural(count, "function"), printable(*module),
+                    order.nameless() == 0 ? "" : "; " + count_text(order.nameless()) + " have no linker's name"));
   return status;
 }
 

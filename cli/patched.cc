@@ -112,9 +112,9 @@ bool say_what_was_patched(const std::vector<Module>& modules, const std::string&
     if (++said > kMost)
       ++more;
     else
-      fail({printable(plain_words(module, when, few_calls))});
+      say(printable(plain_words(module, when, few_calls)));
   }
-  if (more != 0) fail({fmt::format("so {} {}", more == 1 ? "was" : "were", plural(more, "other file"))});
+  if (more != 0) say(fmt::format("so {} {}", more == 1 ? "was" : "were", plural(more, "other file")));
   return said != 0;
 }
 
@@ -136,8 +136,8 @@ std::vector<std::string> left_alone(const std::vector<reader::Module>& modules) 
 
 void say_why_fibers(const std::string& why) {
   if (!why.empty())
-    fail({"stacks that the program switches have lanes of their own, as it " + printable(why) +
-          " (--fibers=none: no lanes)"});
+    say("stacks that the program switches have lanes of their own, as it " + printable(why) +
+        " (--fibers=none: no lanes)");
 }
 
 void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std::vector<Module>& modules) {
@@ -156,7 +156,7 @@ void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std:
       words += fmt::format("; {} left alone, {} first: {} ('karst places --probes' lists them)", count_text(left),
                            first.name, patch::describe(first.left_out));
     }
-    fail({printable(words)});
+    say(printable(words));
   }
   if (any) return;
   std::vector<std::string> texts;
@@ -165,7 +165,7 @@ void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std:
   std::string words =
       fmt::format("--probes '{}' means no probe of the program or its libraries", joined(texts, "', '"));
   words += others.empty() ? ", which have none" : "; there are " + joined(others, ", ");
-  fail({printable(words)});
+  say(printable(words));
 }
 
 void say_unseen_allocators(const std::vector<Module>& modules) {
@@ -173,8 +173,8 @@ void say_unseen_allocators(const std::vector<Module>& modules) {
     const auto left = std::find_if(module.detours.begin(), module.detours.end(),
                                    [](const patch::DetourOutcome& d) { return d.left_out != patch::LeftOut::kNot; });
     if (left != module.detours.end())
-      fail({printable(fmt::format("--system memory: {} has an allocator of its own in it, which is not seen; {}: {}",
-                                  file_of(module.path), left->name, patch::describe(left->left_out)))});
+      say(printable(fmt::format("--system memory: {} has an allocator of its own in it, which is not seen; {}: {}",
+                                file_of(module.path), left->name, patch::describe(left->left_out))));
   }
 }
 
@@ -188,7 +188,7 @@ void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries
   };
   for (const collect::LibraryChoice& library : libraries)
     if (!has_match(library, loaded) && !is_patched_in_part(library))
-      fail({printable(no_library_words(library, loaded, built))});
+      say(printable(no_library_words(library, loaded, built)));
   // A glob of libraries means several: it is no mistake that one of them has no such function.
   const auto has_some = [&](const std::string& named) {
     return std::any_of(patched.begin(), patched.end(), [&](const Module& m) {
@@ -201,7 +201,7 @@ void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries
     std::string words =
         fmt::format("{} has no function named '{}'", file_of(module.path), joined(module.named, "' or '"));
     if (!module.near.empty()) words += "; it has " + joined(module.near, ", ");
-    fail({printable(words)});
+    say(printable(words));
   }
 }
 

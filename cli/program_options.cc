@@ -52,7 +52,7 @@ Result<collect::FunctionChoice> make_choice(const GivenOptions& given) {
   // What is looked for as it stands and is in no name would leave nothing out without a word.
   for (const std::string& pattern : not_functions)
     if (const symbols::FunctionFilter filter({pattern}); !filter.complaint().empty())
-      fail({"--not-function leaves out names that have '" + pattern + "' in them as it stands" + filter.complaint()});
+      say("--not-function leaves out names that have '" + pattern + "' in them as it stands" + filter.complaint());
   const bool takes_carried = given.values(option_index("carried-lists")) != std::vector<std::string>{"0"};
   auto made = collect::FunctionChoice::make(
       symbols::FunctionFilter(given.values(option_index("functions")), not_functions), std::move(lists), takes_carried);
@@ -120,8 +120,8 @@ std::string explain_none(const symbols::FunctionFilter& filter, const std::set<s
 
 bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
                     const char* missing) {
-  for (const reader::Problem& p : run.problems) fail({p.message});
-  for (const auto& u : run.untraced) fail({fmt::format("{}: {} {}", missing, u.program, u.reason)});
+  for (const reader::Problem& p : run.problems) say(p.message);
+  for (const auto& u : run.untraced) say(fmt::format("{}: {} {}", missing, u.program, u.reason));
   if (!run.failure.empty()) {
     fail({fmt::format("no {} was written: {}", what, run.failure)});
     return false;
@@ -132,7 +132,7 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
     return false;
   }
   if (run.functions != 0 && run.functions_off == run.functions)
-    fail({explain_none(launch.choice.filter(), run.names_off)});
+    say(explain_none(launch.choice.filter(), run.names_off));
   say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.built_libraries);
   return true;
 }
@@ -189,7 +189,7 @@ int prepare_launch(const ProgramOptions& options, const GivenOptions& given, con
   auto runtime = find_runtime();
   if (!runtime) return fail(runtime.error());
   if (const collect::DeadSleds& sleds = program->dead_sleds; sleds.dead != 0)
-    fail(
+    say(
         {fmt::format("{}: {} of its {} functions with sleds are not traced: a tool that rewrote it behind the linker "
                      "(llvm-bolt?) left their sleds in code that is not executed; trace what the linker wrote",
                      program->path.string(), sleds.dead, sleds.functions)});

@@ -23,7 +23,7 @@ struct Options {
 int ps(const Options& options) {
   std::vector<Error> refused;
   const auto all = collect::find_traced(&refused);
-  for (const Error& error : refused) fail(error);
+  for (const Error& error : refused) say(error.message);
   if (options.json) {
     Output out = Output::to_stdout();
     Json json;

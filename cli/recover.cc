@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "cli/command.h"
@@ -36,14 +35,14 @@ int recover(const Options& options) {
   recovering.recording.source = !options.no_source;
   const auto summary = collect::recover(std::move(*left), std::move(recovering), *writer);
   if (!summary) return fail(summary.error());
-  for (const reader::Problem& p : summary->problems) fail({p.message});
+  for (const reader::Problem& p : summary->problems) say(p.message);
   std::string what = lives ? ", which runs on" : "";
   if (core && core->signal && !core->threads.empty())
     what = fmt::format(", ended by {} in thread {}", collect::signal_text(*core->signal), core->threads.front());
   const std::string file = printable(writer->path().string());
-  fmt::print(stderr, "karst: {}: {} threads, {} calls of process {} ({}){}\nkarst: next: karst where {}\n", file,
-             count_text(summary->threads), count_text(summary->calls), process.pid, printable(process.name), what,
-             file);
+  say(fmt::format("{}: {} threads, {} calls of process {} ({}){}", file, count_text(summary->threads),
+                  count_text(summary->calls), process.pid, printable(process.name), what));
+  say("next: karst where " + file);
   return kExitOk;
 }
 

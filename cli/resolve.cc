@@ -1,7 +1,6 @@
 // karst resolve: makes a raw trace, which a program has written of itself, self-contained.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -44,10 +43,9 @@ int resolve(const Options& options) {
   const std::string output = options.output.empty() ? options.raw : options.output;
   auto summary = collect::resolve_raw(options.raw, output, raw);
   if (!summary) return fail(summary.error());
-  for (const reader::Problem& problem : summary->problems) fail({problem.message});
-  std::fprintf(stderr, "karst: %s: %s named, %s without a name, %s\n", printable(output).c_str(),
-               plural(summary->named, "function").c_str(), count_text(summary->unnamed).c_str(),
-               plural(summary->events, "event").c_str());
+  for (const reader::Problem& problem : summary->problems) say(problem.message);
+  say(fmt::format("{}: {} named, {} without a name, {}", printable(output), plural(summary->named, "function"),
+                  count_text(summary->unnamed), plural(summary->events, "event")));
   return kExitOk;
 }
 

@@ -141,7 +141,7 @@ void give_to_caller(const Descriptor& written, const std::string& name) {
   if (std::from_chars(user, user + std::strlen(user), uid).ec != std::errc() ||
       std::from_chars(group, group + std::strlen(group), gid).ec != std::errc())
     return;
-  if (!written || fchown(written.get(), uid, gid) != 0) fail({name + " stays root's: " + std::strerror(errno)});
+  if (!written || fchown(written.get(), uid, gid) != 0) say(name + " stays root's: " + std::strerror(errno));
 }
 
 /// Files of --no-trace and --only.
@@ -166,8 +166,8 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const G
     auto again = writing::TraceWriter::create(output);
     if (!again) return;
     if (const auto kept = collect::record(std::move(ran.processes), ran.pairs, recording, *again))
-      fail({"karst died while it wrote the trace; " + output +
-            " has all events, as a second process of karst has written it, and no names: 'karst resolve' adds them"});
+      say("karst died while it wrote the trace; " + output +
+          " has all events, as a second process of karst has written it, and no names: 'karst resolve' adds them");
     else
       fail(kept.error());
   });
@@ -292,7 +292,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     launch.triggers.push_back(std::move(*place));
   }
   launch.several_triggers = options.multi;
-  launch.on_missing_trigger = [](const reader::Problem& problem) { fail({problem.message}); };
+  launch.on_missing_trigger = [](const reader::Problem& problem) { say(problem.message); };
   if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "run");
   auto states = state_options(options.states);
@@ -300,12 +300,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   launch.states = *states;
 
   if (const std::string flags = given->flags(); launch.program.takes_no_runtime() && !flags.empty())
-    fail({flags + ": without effect, as " + printable(command[0]) + " " +
-          (launch.program.is_static ? "is statically linked" : launch.program.why_foreign) +
-          ": it is sampled at best, and its calls are not traced"});
+    say(flags + ": without effect, as " + printable(command[0]) + " " +
+        (launch.program.is_static ? "is statically linked" : launch.program.why_foreign) +
+        ": it is sampled at best, and its calls are not traced");
   if (const std::string why = why_counter_is_unsure(); !why.empty())
-    fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
-          ")"});
+    say("times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
+        ")");
   if (isatty(STDERR_FILENO) == 1)
     launch.on_left_behind = [](std::size_t count) {
       std::fprintf(stderr, "karst: waiting for %s that the program left behind; Ctrl-C writes the trace now\n",
@@ -357,11 +357,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (summary->calls != 0 || summary->notes != 0 || ran->samples.samples.size() != 0) {
     older.keep();
   } else if (older.put_back()) {
-    fail({"nothing was called: " + output + " is the older trace still"});
+    say("nothing was called: " + output + " is the older trace still");
     return status;
   }
-  for (const reader::Problem& p : summary->problems) fail({p.message});
-  if (!shown.empty()) fail({shown});
+  for (const reader::Problem& p : summary->problems) say(p.message);
+  if (!shown.empty()) say(shown);
   say_unmatched_globs(glob_lists(*given), output);
   report_missing_states(options.states, ran->states.source);
   say_how_sampled(asked_samples, ran->samples);
@@ -374,9 +374,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
                                 : launch.program.is_static              ? "it is statically linked"
                                 : launch.program.why_foreign != nullptr ? "the tracing runtime cannot be loaded into it"
                                                                         : "it has no function that can be traced";
-  fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
-                               ran->samples.samples.size(), why_alone, notes_alone ? summary->notes : 0,
-                               time_taken(began, ran->times)))});  // no failure: it wraps the line as well
+  say(printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
+                             ran->samples.samples.size(), why_alone, notes_alone ? summary->notes : 0,
+                             time_taken(began, ran->times))));
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});

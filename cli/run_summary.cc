@@ -99,8 +99,8 @@ void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collec
   const bool by_name = !choice.filter().keeps_all() || !choice.only().empty() || !choice.no_trace().empty();
   if (run.plain.empty() || !by_name || run.functions_off == 0 || run.functions_off >= run.functions) return;
   const std::uint64_t left = run.functions - run.functions_off;
-  fail({fmt::format("{} of {} {} traced, as --function, --only and the like say", count_text(left),
-                    plural(run.functions, "function"), left == 1 ? "is" : "are")});
+  say(fmt::format("{} of {} {} traced, as --function, --only and the like say", count_text(left),
+                  plural(run.functions, "function"), left == 1 ? "is" : "are"));
 }
 
 void say_unmatched_globs(const std::vector<std::string>& lists, const std::string& file) {
@@ -119,9 +119,9 @@ void say_unmatched_globs(const std::vector<std::string>& lists, const std::strin
           return std::any_of(process.functions.begin(), process.functions.end(), matches);
         }))
       continue;
-    if (++unmatched <= kMostSaid) fail({"no function matches the glob '" + glob + "' of --no-trace or --only"});
+    if (++unmatched <= kMostSaid) say("no function matches the glob '" + glob + "' of --no-trace or --only");
   }
-  if (unmatched > kMostSaid) fail({"nor do any match " + plural(unmatched - kMostSaid, "further glob")});
+  if (unmatched > kMostSaid) say("nor do any match " + plural(unmatched - kMostSaid, "further glob"));
 }
 
 }  // namespace karst::cli

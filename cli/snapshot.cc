@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "cli/command.h"
@@ -46,14 +45,13 @@ int take(const Options& options) {
   recording.source = !options.no_source;
   auto taken = collect::snapshot(std::move(*target), range, options.output, recording);
   if (!taken) return fail(taken.error());
-  for (const reader::Problem& p : taken->summary.problems) fail({p.message});
+  for (const reader::Problem& p : taken->summary.problems) say(p.message);
   const collect::RecordingSummary& s = taken->summary;
-  std::fprintf(stderr, "karst: %s: %s, %s of process %d\n", printable(taken->file.string()).c_str(),
-               plural(s.threads, "thread").c_str(), plural(s.calls, "call").c_str(), static_cast<int>(pid));
+  say(fmt::format("{}: {}, {} of process {}", printable(taken->file.string()), plural(s.threads, "thread"),
+                  plural(s.calls, "call"), pid));
   if (taken->missing_ns != 0)
-    std::fprintf(stderr,
-                 "karst: memory for history was too small: of some threads the first %s of the range are missing\n",
-                 duration_text(taken->missing_ns).c_str());
+    say("memory for history was too small: of some threads the first " + duration_text(taken->missing_ns) +
+        " of the range are missing");
   return kExitOk;
 }
 

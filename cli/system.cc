@@ -68,18 +68,18 @@ std::string who(const collect::Attached& target) {
 
 void say_limits(const collect::SystemWish& wish, const collect::SystemBegun& begun) {
   if (!begun.problem.empty())
-    fail({fmt::format("{}: calls of libraries that came since are not seen: {}", wish.name, begun.problem)});
+    say(fmt::format("{}: calls of libraries that came since are not seen: {}", wish.name, begun.problem));
   if (begun.left != 0)
-    fail({fmt::format("{}: {} not seen, as the system did not let karst redirect them", wish.name,
-                      plural(begun.left, "place") + (begun.left == 1 ? " that calls is" : " that call are"))});
+    say(fmt::format("{}: {} not seen, as the system did not let karst redirect them", wish.name,
+                    plural(begun.left, "place") + (begun.left == 1 ? " that calls is" : " that call are")));
   const std::string why = begun.own_problem.empty() ? "" : "; " + printable(begun.own_problem);
   if (begun.inside != 0)
-    fail({fmt::format("{}: calls of {} that the program has in itself are not seen{}", wish.name,
-                      plural(begun.inside, "function"), why)});
+    say(fmt::format("{}: calls of {} that the program has in itself are not seen{}", wish.name,
+                    plural(begun.inside, "function"), why));
   else if (!why.empty())
-    fail({fmt::format("{}: an allocator that the program has in itself is not seen{}", wish.name, why)});
+    say(fmt::format("{}: an allocator that the program has in itself is not seen{}", wish.name, why));
   if (begun.came_late && begun.slots == 0)
-    fail({fmt::format("{}: no module of it calls such a function by a name, so nothing will be seen", wish.name)});
+    say(fmt::format("{}: no module of it calls such a function by a name, so nothing will be seen", wish.name));
 }
 
 }  // namespace

@@ -131,15 +131,15 @@ int tail(const Options& options) {
         continue;
       }
       if (!has_said && tree.counts().lines == 0)
-        fail({(filter->chooses() ? "no call was seen yet that the options let through"
-                                 : "no traced function was called yet") +
-              why_silent(pid, tree.arena(process))});
+        say((filter->chooses() ? "no call was seen yet that the options let through"
+                               : "no traced function was called yet") +
+            why_silent(pid, tree.arena(process)));
       has_said = true;
     }
     sleep_ns(std::clamp(kShareOfLooks * (now_ns - before_ns), kBetweenNs, kMostBetweenNs));
   }
-  if (end != nullptr) fail({fmt::format("process {} ({}) {}", pid, target->process.name, end)});
-  fail({live_summary(tree.counts(), *filter)});
+  if (end != nullptr) say(fmt::format("process {} ({}) {}", pid, target->process.name, end));
+  say(live_summary(tree.counts(), *filter));
   return kExitOk;
 }
 

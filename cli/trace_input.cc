@@ -238,7 +238,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   std::vector<reader::Problem> unnamed;
   auto trace = symbols::open_trace(options.file, {}, &unnamed);
   if (!trace) return trace.error();
-  for (const reader::Problem& problem : unnamed) fail({problem.message});
+  for (const reader::Problem& problem : unnamed) say(problem.message);
   std::vector<std::byte> bytes;
   const bool damaged = !trace->problems().empty();
   const std::uint64_t origin = analysis::first_ticks(*trace), last = analysis::last_ticks(*trace);

@@ -1,10 +1,10 @@
 #include "cli/watching.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <string>
@@ -25,9 +25,8 @@ using std::chrono::steady_clock;
 constexpr milliseconds kLimit{10'000};
 constexpr timespec kLook{0, 20'000'000};  // between two looks for libraries
 
-void say(const collect::Attached& target, const std::string& what) {
-  std::fprintf(stderr, "karst: process %d (%s): %s\n", static_cast<int>(target.process.pid),
-               printable(target.process.name).c_str(), what.c_str());
+void say_of(const collect::Attached& target, const std::string& what) {
+  say(fmt::format("process {} ({}): {}", target.process.pid, printable(target.process.name), what));
 }
 
 /// Functions that are watched, and that cannot be.
@@ -103,7 +102,7 @@ Result<bool> follow_libraries(collect::Attached& target, const collect::WatchOpt
     }
     known = count;
     if (more->matching != more->refused)
-      say(target, plural(more->matching - more->refused, "function") + " of a library that has come watched");
+      say_of(target, plural(more->matching - more->refused, "function") + " of a library that has come watched");
   }
   return !has_ended(target);
 }
@@ -122,22 +121,22 @@ int begin_watching(collect::Attached& target, const collect::WatchOptions& watch
     return fail({"no function of process " + pid +
                  " is one that --slowest or --over means; --stay waits for libraries that have such"});
   if (done->refused != 0)
-    fail({plural(done->refused, "function") + " of process " + pid +
-          " cannot be watched: it counts calls or forbids itself system calls (prefault), memory is short, or there "
-          "are more than 64 rules"});
-  say(target, plural(done->matching - done->refused, "function") + " watched" +
-                  (replaced != 0 ? " in the place of " + std::to_string(replaced) : std::string()) +
-                  "; 'karst snapshot' gets what is kept" +
-                  (!stays              ? std::string()
-                   : stay.time_ns != 0 ? "; for " + duration_text(stay.time_ns) + ", Ctrl-C ends that at once"
-                                       : "; libraries that come are watched, too, until Ctrl-C"));
+    say(plural(done->refused, "function") + " of process " + pid +
+        " cannot be watched: it counts calls or forbids itself system calls (prefault), memory is short, or there "
+        "are more than 64 rules");
+  say_of(target, plural(done->matching - done->refused, "function") + " watched" +
+                     (replaced != 0 ? " in the place of " + std::to_string(replaced) : std::string()) +
+                     "; 'karst snapshot' gets what is kept" +
+                     (!stays              ? std::string()
+                      : stay.time_ns != 0 ? "; for " + duration_text(stay.time_ns) + ", Ctrl-C ends that at once"
+                                          : "; libraries that come are watched, too, until Ctrl-C"));
   if (stays) {
     const auto lives = follow_libraries(target, watch, stay, known);
     if (!lives) return fail(lives.error());
     if (*lives && stay.time_ns != 0) {
       std::size_t ended = 0;
       if (const Status s = end_rules(target, rules_of(target.arena, watch), ended); !s) return fail(s.error());
-      say(target, plural(ended, "watch", "es") + " ended; 'karst snapshot' gets what was kept");
+      say_of(target, plural(ended, "watch", "es") + " ended; 'karst snapshot' gets what was kept");
     }
   }
   return done->refused == 0 ? kExitOk : kExitFailed;
@@ -148,8 +147,8 @@ int end_watching(collect::Attached& target) {
   for (std::uint32_t i = 0; i < rules.size(); ++i) rules[i] = i;
   std::size_t ended = 0;
   if (const Status s = end_rules(target, rules, ended); !s) return fail(s.error());
-  say(target, ended == 0 ? "nothing was watched"
-                         : plural(ended, "watch", "es") + " ended; 'karst snapshot' gets what was kept");
+  say_of(target, ended == 0 ? "nothing was watched"
+                            : plural(ended, "watch", "es") + " ended; 'karst snapshot' gets what was kept");
   return kExitOk;
 }
 

@@ -48,7 +48,7 @@ Status make_trace(Seen& seen, collect::Leftover left, const std::string& program
   options.recording.source = false;
   const auto made = collect::recover(std::move(left), std::move(options), writer);
   if (!made) return made.error();
-  for (const reader::Problem& problem : made->problems) fail({problem.message});
+  for (const reader::Problem& problem : made->problems) say(problem.message);
   auto trace = reader::Trace::open_memory(seen.bytes, "what the process has");
   if (!trace) return trace.error();
   seen.trace.emplace(std::move(*trace));
@@ -74,7 +74,7 @@ Result<Seen> look_at_file(const Options& options) {
   std::vector<reader::Problem> problems;
   auto trace = symbols::open_trace(options.of, {}, &problems);
   if (trace) {
-    for (const reader::Problem& problem : problems) fail({problem.message});
+    for (const reader::Problem& problem : problems) say(problem.message);
     seen.trace.emplace(std::move(*trace));
     return seen;
   }
