@@ -100,48 +100,63 @@ void without_program(Command commands, int& status, const std::vector<std::strin
   kAdd(commands, status);
 }
 
+constexpr const char* kRecord = "Record a program";
+constexpr const char* kLook = "Look at a trace";
+constexpr const char* kAsk = "Ask it one thing";
+constexpr const char* kLive = "Look into a program that runs, and switch its tracing";
+constexpr const char* kConvert = "Convert a trace";
+constexpr const char* kHelp = "Learn more";
+
 /// In the order of the help.
 constexpr struct {
   std::string_view name;
+  const char* group;  ///< heading in the help
   void (*add)(Command, int&, const std::vector<std::string>& program);
+  const char* first = "";  ///< options that --help explains, with spaces between; empty: all of them
 } kCommands[] = {
-    {"run", register_run},
-    {"view", without_program<register_view>},
-    {"slow", without_program<register_slow>},
-    {"explain", without_program<register_explain>},
-    {"report", without_program<register_report>},
-    {"tree", without_program<register_tree>},
-    {"calls", without_program<register_calls>},
-    {"notes", without_program<register_notes>},
-    {"flows", without_program<register_flows>},
-    {"requests", without_program<register_requests>},
-    {"files", without_program<register_files>},
-    {"locks", without_program<register_locks>},
-    {"memory", without_program<register_memory>},
-    {"samples", without_program<register_samples>},
-    {"stacks", without_program<register_stacks>},
-    {"flame", without_program<register_flame>},
-    {"graph", without_program<register_graph>},
-    {"hist", without_program<register_hist>},
-    {"diff", without_program<register_diff>},
-    {"order", without_program<register_order>},
-    {"info", without_program<register_info>},
-    {"export", without_program<register_export>},
-    {"ps", without_program<register_ps>},
-    {"top", without_program<register_top>},
-    {"tail", without_program<register_tail>},
-    {"on", without_program<register_on_off>},
-    {"off", without_program<register_on_off>},
-    {"level", without_program<register_level>},
-    {"status", without_program<register_status>},
-    {"snapshot", without_program<register_snapshot>},
-    {"recover", without_program<register_recover>},
-    {"where", without_program<register_where>},
-    {"attach", without_program<register_attach>},
-    {"detach", without_program<register_detach>},
-    {"count", register_count},
-    {"places", without_program<register_places>},
-    {"resolve", without_program<register_resolve>},
+    {"run", kRecord, register_run,
+     "--output --view --function --memory --budget --slowest --args --system --sched --sample"},
+    {"count", kRecord, register_count, "--output --format --show --limit --suggest --function --min-instructions"},
+    {"attach", kRecord, without_program<register_attach>,
+     "--function --not-function --budget --args --returns --system --trigger --library --sample --output"},
+    {"detach", kRecord, without_program<register_detach>},
+    {"snapshot", kRecord, without_program<register_snapshot>},
+    {"recover", kRecord, without_program<register_recover>},
+    {"places", kRecord, without_program<register_places>},
+    {"view", kLook, without_program<register_view>},
+    {"report", kLook, without_program<register_report>,
+     "--by --sort --columns --limit --format --function --thread --range --kept --overhead"},
+    {"tree", kLook, without_program<register_tree>,
+     "--depth --slowest --function --thread --range --kept --min-duration --below --states --plain"},
+    {"stacks", kLook, without_program<register_stacks>},
+    {"flame", kLook, without_program<register_flame>},
+    {"graph", kLook, without_program<register_graph>},
+    {"hist", kLook, without_program<register_hist>},
+    {"diff", kLook, without_program<register_diff>,
+     "--with --range-a --range-b --request-a --request-b --fail-over --all --format --function --thread"},
+    {"info", kLook, without_program<register_info>},
+    {"slow", kAsk, without_program<register_slow>},
+    {"explain", kAsk, without_program<register_explain>},
+    {"calls", kAsk, without_program<register_calls>},
+    {"locks", kAsk, without_program<register_locks>},
+    {"memory", kAsk, without_program<register_memory>,
+     "--by --limit --sort --columns --call --format --function --thread --range --kept"},
+    {"files", kAsk, without_program<register_files>},
+    {"samples", kAsk, without_program<register_samples>},
+    {"requests", kAsk, without_program<register_requests>},
+    {"flows", kAsk, without_program<register_flows>},
+    {"notes", kAsk, without_program<register_notes>},
+    {"ps", kLive, without_program<register_ps>},
+    {"status", kLive, without_program<register_status>},
+    {"top", kLive, without_program<register_top>},
+    {"tail", kLive, without_program<register_tail>},
+    {"where", kLive, without_program<register_where>},
+    {"on", kLive, without_program<register_on>},
+    {"off", kLive, without_program<register_off>},
+    {"level", kLive, without_program<register_level>},
+    {"export", kConvert, without_program<register_export>},
+    {"resolve", kConvert, without_program<register_resolve>},
+    {"order", kConvert, without_program<register_order>},
 };
 
 /// The one that is asked for; all where that is none, as for the help. There are a thousand options: to make them takes
@@ -149,9 +164,17 @@ constexpr struct {
 void add_commands(std::string_view asked, Command commands, int& status, const std::vector<std::string>& program) {
   const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
                                   [=](const auto& command) { return command.name == asked; });
-  if (known != std::end(kCommands)) return known->add(commands, status, program);
-  for (const auto& command : kCommands)
-    if (command.name != "off") command.add(commands, status, program);  // it comes with "on"
+  const bool one = known != std::end(kCommands);
+  for (auto command = one ? known : std::begin(kCommands); command != std::end(kCommands); ++command) {
+    command->add(commands, status, program);
+    CLI::App& added = *commands.app().get_subcommand(std::string(command->name));
+    added.group(command->group);
+    if (*command->first == '\0')
+      added.get_option("--help-all")->group("");
+    else
+      show_first(added, command->first);
+    if (one) return;
+  }
   register_describe(commands);
 }
 
@@ -162,6 +185,7 @@ int run_command_line(int argc, const char* const* argv) {
   CLI::App app(kDescription, "karst");
   app.formatter(help_formatter());
   app.footer(kFooter);
+  app.set_help_all_flag("--help-all", "Explain all options, not those alone that are needed most")->group("");
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
@@ -169,6 +193,8 @@ int run_command_line(int argc, const char* const* argv) {
   add_commands(argc > 1 ? argv[1] : "", commands, status, program);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
+  help_command->group(kHelp);
+  help_command->get_option("--help-all")->group("");
   help_command->add_option("COMMAND", topic, "Command to explain");
   help_command->callback([&] { status = help(app, topic); });
 
@@ -190,6 +216,10 @@ int run_command_line(int argc, const char* const* argv) {
     app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     std::fputs((chosen != nullptr ? chosen->help("karst") : app.help()).c_str(), stdout);
+    return kExitOk;
+  } catch (const CLI::CallForAllHelp&) {
+    const CLI::App& explained = chosen != nullptr ? *chosen : app;
+    std::fputs(explained.help("karst", CLI::AppFormatMode::All).c_str(), stdout);
     return kExitOk;
   } catch (const CLI::CallForVersion&) {
     std::puts("karst " KARST_VERSION);

@@ -65,16 +65,30 @@ std::string lines_of(std::string_view text) {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+  /// `first`: options that help explains unless all are asked for; empty: it always explains all.
+  explicit HelpFormatter(std::vector<std::string> first = {}) : first_(std::move(first)) {}
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     auto [usage, footer] = footer_of(*app);
     std::string text = lines_of(app->get_description()) + "\n";
     text += std::string(kUsage) + (usage.empty() ? usage_of(*app, name) : usage) + "\n";
-    text += arguments(*app) + commands(*app) + options(*app);
+    text += arguments(*app) + commands(*app);
+    text += first_.empty() || mode == CLI::AppFormatMode::All ? options(*app) : first_options(*app);
     if (!footer.empty()) text += "\n" + lines_of(footer);
     return text;
   }
 
  private:
+  const std::vector<std::string> first_;
+
+  std::string first_options(const CLI::App& app) const {
+    std::string text = "\nOptions:\n";
+    for (const std::string& name : first_) text += option_entry(*app.get_option(name));
+    const auto all =
+        app.get_options([](const CLI::Option* o) { return !o->get_group().empty() && o->nonpositional(); });
+    return text + entry("--help-all", fmt::format("Explain all {} options", all.size()));
+  }
+
   static std::pair<std::string, std::string> footer_of(const CLI::App& app) {
     std::string footer = app.get_footer();
     if (!footer.starts_with(kUsage)) return {"", footer};
@@ -88,23 +102,29 @@ class HelpFormatter : public CLI::Formatter {
     std::string usage = name;
     if (!commands(app).empty()) usage += " COMMAND";
     usage += " [OPTIONS]";
-    for (const CLI::Option* o : app.get_options([](const CLI::Option* of) { return of->get_positional(); }))
+    for (const CLI::Option* o : positions(app))
       usage += " " + (o->get_required() ? o->get_single_name() : "[" + o->get_single_name() + "]");
     return usage;
   }
 
+  static std::vector<const CLI::Option*> positions(const CLI::App& app) {
+    return app.get_options([](const CLI::Option* of) { return of->get_positional() && !of->get_group().empty(); });
+  }
+
   static std::string arguments(const CLI::App& app) {
     std::string text;
-    for (const CLI::Option* o : app.get_options([](const CLI::Option* of) { return of->get_positional(); }))
-      text += entry(o->get_single_name(), one_line(o->get_description()));
+    for (const CLI::Option* o : positions(app)) text += entry(o->get_single_name(), one_line(o->get_description()));
     return text.empty() ? text : "\nArguments:\n" + text;
   }
 
   static std::string commands(const CLI::App& app) {
-    std::string text;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-      if (!command->get_group().empty()) text += entry(command->get_name(), one_line(command->get_description()));
-    return text.empty() ? text : "\nCommands:\n" + text;
+    std::string text, group;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App* of) { return !of->get_group().empty(); })) {
+      if (command->get_group() != group) text += "\n" + command->get_group() + ":\n";
+      group = command->get_group();
+      text += entry(command->get_name(), one_line(command->get_description()));
+    }
+    return text;
   }
 
   static std::string options(const CLI::App& app) {
@@ -151,6 +171,10 @@ std::string unexpected(const CLI::App& command, const std::string& message) {
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+
+void show_first(CLI::App& command, std::string_view names) {
+  command.formatter(std::make_shared<HelpFormatter>(CLI::detail::split(std::string(names), ' ')));
+}
 
 void in_group(Command of, const char* heading, const std::function<void()>& add) {
   CLI::App& command = of.app();

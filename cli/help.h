@@ -23,6 +23,10 @@ inline constexpr std::size_t kHelpWidth = 80;
 /// Lays help out; for the App before it gets its subcommands. A footer's line that begins with "Usage: " is the usage.
 std::shared_ptr<CLI::FormatterBase> help_formatter();
 
+/// For a command of more options than a screen has lines: its help explains those of these names, which have spaces
+/// between, in this order; --help-all explains all.
+void show_first(CLI::App& command, std::string_view names);
+
 /// Puts the options that `add` adds to `command` under this heading of the help.
 void in_group(Command command, const char* heading, const std::function<void()>& add);
 

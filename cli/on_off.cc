@@ -278,7 +278,7 @@ Command add(Command app, int& status, bool on) {
 
 }  // namespace
 
-void register_on_off(Command app, int& status) {
+void register_on(Command app, int& status) {
   add(app, status, true)
       .footer(
           "Code is changed while threads execute it; none of them is held. Without patterns\n"
@@ -286,6 +286,9 @@ void register_on_off(Command app, int& status) {
           "out; --function . chooses all there is. When --for is up, everything is as it\n"
           "was. karst waits for that, unless the process was off as a whole: then the\n"
           "process knows by itself when the time is up.");
+}
+
+void register_off(Command app, int& status) {
   add(app, status, false)
       .footer(
           "The program runs as if it were not traced. The history stays: 'karst snapshot'\n"

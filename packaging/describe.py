@@ -38,6 +38,12 @@ def positions(command):
     return [o for o in command["options"] if o["position"]]
 
 
+def heading_of(command, app, heading, escape):
+    """The heading of the commands' list that stands before this one, if it is the first of its group."""
+    first = next(c for c in app["commands"] if c["group"] == command["group"])
+    return heading.format(escape(command["group"])) if first is command else ""
+
+
 # Man pages ---------------------------------------------------------------------------------------------------------
 
 def roff(text):
@@ -134,6 +140,7 @@ def main_page(app, version):
     title, _, rest = app["description"].partition("\n")
     body = f".SH DESCRIPTION\n{roff(title)}\n" + verbatim(rest) + ".SH COMMANDS\n"
     for c in app["commands"]:
+        body += heading_of(c, app, ".SS {}\n", roff)
         page = f" See \\fBkarst\\-{roff(c['name'])}\\fR(1)." if c["name"] != "help" else ""
         body += f".TP\n\\fBkarst {roff(c['name'])}\\fR\n{roff(c['description'])}.{page}\n"
     body += options_section(app) + footer_section(app["footer"])
@@ -205,8 +212,9 @@ def usage_of(path, command):
 def reference(app):
     out = ("# Reference\n\nAll commands and options, as `karst help COMMAND` and the man pages have them.\n"
            "`packaging/describe.py` makes this page from what karst says of itself; a test compares the two.\n"
-           "The [guide](guide/README.md) explains them, with their output.\n\n")
-    out += "".join(f"* [karst {c['name']}](#karst-{c['name']}): {escaped(c['description'])}\n" for c in app["commands"])
+           "The [guide](guide/README.md) explains them, with their output.\n")
+    out += "".join(heading_of(c, app, "\n{}:\n\n", escaped) +
+                   f"* [karst {c['name']}](#karst-{c['name']}): {escaped(c['description'])}\n" for c in app["commands"])
     out += markdown_command("karst", "karst COMMAND [OPTIONS]", {**app, "description": "Options before any command"})
     return out + "".join(markdown_command(f"karst {c['name']}", usage_of(f"karst {c['name']}", c), c)
                          for c in app["commands"])
