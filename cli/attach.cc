@@ -342,7 +342,7 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   if (values.any())
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   const int status = systems.empty() ? kExitOk : begin_systems(*target, systems);
-  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; untraced: karst detach %d\n", pid, pid);
+  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; untraced: karst off --detach %d\n", pid, pid);
   return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/old_names.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -30,7 +31,7 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "'karst help COMMAND' or 'karst COMMAND --help' explains a command.\n"
     "Exit status: 0 done, 1 something failed, 2 the command line was not understood;\n"
-    "'karst run' and 'karst count' pass on the status of the program they ran.";
+    "'karst run' passes on the status of the program it ran.";
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -47,7 +48,7 @@ int no_command(const CLI::App& app, const std::string& word) {
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   // perf's and uftrace's.
   static constexpr std::pair<std::string_view, const char*> kOthers[] = {
-      {"record", "run"}, {"stat", "count"}, {"replay", "tree"}};
+      {"record", "run"}, {"stat", "run --count"}, {"replay", "tree"}};
   const auto other =
       std::find_if(std::begin(kOthers), std::end(kOthers), [&](const auto& o) { return o.first == word; });
   const std::string meant = other != std::end(kOthers) ? other->second : closest(word, names);
@@ -68,14 +69,14 @@ int help(const CLI::App& app, const std::string& command) {
     std::fputs(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal).c_str(), stdout);
     return kExitOk;
   }
-  if (const CLI::App* known = find_command(app, command); known != nullptr) {
+  if (const CLI::App* known = find_command(app, command_of(command)); known != nullptr) {
     std::fputs(known->help("karst").c_str(), stdout);
     return kExitOk;
   }
   return no_command(app, command);
 }
 
-// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one.
+// The options of `karst run` end at `--` or at the first word that is neither one nor the value of one.
 // Moves what follows from `words`, whose first is the command, into `program`. (CLI11 would take the program's options
 // for ours.)
 void split_program(const CLI::App& launcher, std::vector<std::string>& words, std::vector<std::string>& program) {
@@ -115,23 +116,18 @@ constexpr struct {
   const char* first = "";  ///< options that --help explains, with spaces between; empty: all of them
 } kCommands[] = {
     {"run", kRecord, register_run,
-     "--output --view --function --memory --budget --slowest --args --system --sched --sample"},
-    {"count", kRecord, register_count, "--output --format --show --limit --suggest --function --min-instructions"},
+     "--output --view --function --budget --memory --slowest --args --system --sched --count"},
     {"attach", kRecord, without_program<register_attach>,
      "--function --not-function --budget --args --returns --system --trigger --library --sample --output"},
-    {"detach", kRecord, without_program<register_detach>},
     {"snapshot", kRecord, without_program<register_snapshot>},
-    {"recover", kRecord, without_program<register_recover>},
     {"places", kRecord, without_program<register_places>},
     {"view", kLook, without_program<register_view>},
     {"report", kLook, without_program<register_report>,
-     "--by --sort --columns --limit --format --function --thread --range --kept --overhead"},
+     "--by --sort --columns --limit --format --hist --callers --overhead --function --thread --range"},
     {"tree", kLook, without_program<register_tree>,
      "--depth --slowest --function --thread --range --kept --min-duration --below --states --plain"},
-    {"stacks", kLook, without_program<register_stacks>},
-    {"flame", kLook, without_program<register_flame>},
-    {"graph", kLook, without_program<register_graph>},
-    {"hist", kLook, without_program<register_hist>},
+    {"flame", kLook, without_program<register_flame>,
+     "--format --by --output --depth --share --function --thread --range --kept"},
     {"diff", kLook, without_program<register_diff>,
      "--with --range-a --range-b --request-a --request-b --fail-over --all --format --function --thread"},
     {"info", kLook, without_program<register_info>},
@@ -147,16 +143,13 @@ constexpr struct {
     {"flows", kAsk, without_program<register_flows>},
     {"notes", kAsk, without_program<register_notes>},
     {"ps", kLive, without_program<register_ps>},
-    {"status", kLive, without_program<register_status>},
     {"top", kLive, without_program<register_top>},
     {"tail", kLive, without_program<register_tail>},
     {"where", kLive, without_program<register_where>},
     {"on", kLive, without_program<register_on>},
     {"off", kLive, without_program<register_off>},
-    {"level", kLive, without_program<register_level>},
     {"export", kConvert, without_program<register_export>},
     {"resolve", kConvert, without_program<register_resolve>},
-    {"order", kConvert, without_program<register_order>},
 };
 
 /// The one that is asked for; all where that is none, as for the help. There are a thousand options: to make them takes
@@ -190,7 +183,9 @@ int run_command_line(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
   const Command commands(&app);
-  add_commands(argc > 1 ? argv[1] : "", commands, status, program);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  renew_command(words);
+  add_commands(words.empty() ? "" : words.front(), commands, status, program);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
   help_command->group(kHelp);
@@ -198,17 +193,16 @@ int run_command_line(int argc, const char* const* argv) {
   help_command->add_option("COMMAND", topic, "Command to explain");
   help_command->callback([&] { status = help(app, topic); });
 
-  if (argc < 2) {
+  if (words.empty()) {
     std::fputs(app.help().c_str(), stderr);
     return kExitUsage;
   }
-  const std::string_view first = argv[1];
+  const std::string first = words.front();
   const CLI::App* chosen = find_command(app, first);
   if (chosen == nullptr && !first.starts_with('-')) {
-    return no_command(app, std::string(first));
+    return no_command(app, first);
   }
-  std::vector<std::string> words(argv + 1, argv + argc);
-  if (first == "run" || first == "count") split_program(*chosen, words, program);
+  if (first == "run") split_program(*chosen, words, program);
   for (std::string& word : words) renew_option(first, word);
   if (first == "resolve") join_strip(words);
   std::reverse(words.begin(), words.end());  // as the parser wants them

@@ -1,8 +1,7 @@
-// karst count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
+#include "cli/count.h"
+
 #include <fmt/format.h>
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +10,8 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
-#include "cli/program_options.h"
+#include "cli/help.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/launch/launch.h"
@@ -23,16 +21,6 @@
 
 namespace karst::cli {
 namespace {
-
-struct CountOptions {
-  ProgramOptions program;
-  std::string output;
-  std::string format = "text";
-  std::optional<std::string> show;
-  std::optional<std::string> suggest;
-  std::size_t limit = 0;  // 0: all
-  TextOptions text;
-};
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -95,21 +83,41 @@ void print_suggestion(const collect::Counts& counts, const CountOptions& options
     out.append(fmt::format("{}  # {} calls\n", glob_of(printable(f->name)), count_text(f->calls)));
 }
 
-int count(const CountOptions& options, const std::vector<std::string>& command) {
-  if (command.empty()) return usage_error("which program's calls shall be counted?", "count");
+}  // namespace
+
+void add_count_options(Command command, CountOptions& options) {
+  in_group(command, kCountGroup, [&] {
+    command.add_flag("--count", options.count,
+                     "Count the calls of each function instead of recording them: exactly, for a tenth of the cost. "
+                     "The counts go to standard output, or to --output; no trace is written");
+    add_format_options(command, options.format, {"text", "json", "csv"});
+    command.add_option("--show", options.show, "Only functions whose demangled name matches").type_name("REGEX");
+    command.add_option("-n,--limit", options.limit, "Only the N functions called most")
+        .type_name("N")
+        .check(positive());
+    command
+        .add_option("--suggest", options.suggest,
+                    "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
+        .type_name("SHARE");
+    add_text_options(command, options.text);
+  });
+}
+
+int count_calls(const CountOptions& options, const ProgramOptions& program, const std::string& output,
+                const std::vector<std::string>& command) {
   std::uint32_t ppm = 0;
   if (options.suggest && !format::parse_budget(options.suggest->c_str(), ppm))
     return usage_error("--suggest " + *options.suggest + ": a share of time from 0.1% to 100% is needed, like 5%",
-                       "count");
-  if (options.suggest && options.format != "text")
-    return usage_error("--suggest makes a list of its own: it takes no --format", "count");
+                       "run");
+  if (options.suggest && !options.format.empty() && options.format != "text")
+    return usage_error("--suggest makes a list of its own: it takes no --format", "run");
   const symbols::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
   collect::LaunchOptions launch;
-  const auto given = options.program.flags.read();
-  if (!given) return usage_error(given.error().message, "count");
-  if (const int wrong = prepare_launch(options.program, *given, command, "count", launch); wrong != 0) return wrong;
+  const auto given = program.flags.read();
+  if (!given) return usage_error(given.error().message, "run");
+  if (const int wrong = prepare_launch(program, *given, command, "run", launch); wrong != 0) return wrong;
   launch.runtime_options.count = true;
-  auto out = Output::create(options.output.empty() ? "-" : options.output);
+  auto out = Output::create(output.empty() ? "-" : output);
   if (!out) return fail(out.error());
   auto ran = collect::launch(launch);
   if (!ran) return fail(ran.error());
@@ -131,7 +139,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
     print_json(counts, shown, cpu_ns, *out);
   } else if (options.format == "csv") {
     print_csv(shown, *out);
-  } else if (options.output.empty()) {
+  } else if (output.empty()) {
     Screen screen(options.text);
     table_of(counts, shown).print(screen);
     if (screen.finish() != kExitOk) return failed;
@@ -145,32 +153,6 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
   say(fmt::format("{}, {} of {}", plural(counts.processes, "process", "es"), plural(counts.calls, "call"),
                   plural(counts.functions.size(), "function")));
   return status;
-}
-
-}  // namespace
-
-void register_count(Command app, int& status, const std::vector<std::string>& program) {
-  auto options = std::make_shared<CountOptions>();
-  Command command = app.add_subcommand("count", "Run a program and count the calls of each function");
-  command.footer(
-      "Usage: karst count [OPTIONS] [--] PROGRAM [ARG...]\n\n"
-      "Counts what karst run would trace with the same options, exactly, for a tenth\n"
-      "of the cost and in little memory: each thread has counters of its own. Nothing\n"
-      "else is recorded: no times, no callers. The program is started as by karst run,\n"
-      "and its exit status passed on; the counts go to standard output, or to FILE,\n"
-      "when it has ended.");
-  command.add_option("-o,--output", options->output, "Where to write the counts (default: standard output)")
-      .type_name("FILE");
-  add_format_options(command, options->format, {"text", "json", "csv"});
-  command.add_option("--show", options->show, "Only functions whose demangled name matches").type_name("REGEX");
-  command.add_option("-n,--limit", options->limit, "Only the N functions called most").type_name("N").check(positive());
-  command
-      .add_option("--suggest", options->suggest,
-                  "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
-      .type_name("SHARE");
-  add_text_options(command, options->text);
-  add_program_options(command, options->program);
-  command.callback([options, &status, &program] { status = count(*options, program); });
 }
 
 }  // namespace karst::cli

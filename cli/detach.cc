@@ -1,11 +1,11 @@
-// karst detach: the process runs on with the code that its files have, until it is attached to again.
+// karst off --detach: the process runs on with the code that its files have, until it is attached to again.
 #include <fmt/format.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "cli/command.h"
+#include "cli/process_views.h"
 #include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -29,8 +29,10 @@ Status end_all(collect::Attached& target) {
   return requester->apply(kLimit);
 }
 
-int detach(const std::string& text) {
-  auto target = find_target(text);
+}  // namespace
+
+int detach(const std::string& of) {
+  auto target = find_target(of);
   if (!target) return fail(target.error());
   const bool was_on = collect::control_state(target->arena).enabled;
   if (const Status done = end_all(*target); !done) return fail(done.error());
@@ -43,19 +45,6 @@ int detach(const std::string& text) {
                   was_on ? "is not traced any more" : "was detached already"));
   say(fmt::format("what was recorded: karst snapshot {}; again: karst attach {}", pid, pid));
   return kExitOk;
-}
-
-}  // namespace
-
-void register_detach(Command app, int& status) {
-  auto target = std::make_shared<std::string>();
-  Command command = app.add_subcommand("detach", "Let a process run on untraced, with its code as in its files");
-  command.footer(
-      "All functions are untraced, all watches end, and nothing of --system is\n"
-      "recorded. libkarst stays in the process, idle, with the history for 'karst\n"
-      "snapshot'. 'karst attach PID' traces again.");
-  add_target(command, *target);
-  command.callback([target, &status] { status = detach(*target); });
 }
 
 }  // namespace karst::cli

@@ -12,6 +12,7 @@
 
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/order.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -28,10 +29,12 @@ struct Options {
   std::string format;
   std::string output;
   bool aggregated = false;
+  OrderOptions order;
 };
 
 constexpr const char* kHtml = "html";
 constexpr const char* kViewer = "viewer";
+constexpr const char* kOrder = "order";
 
 std::string format_list() {
   constexpr std::size_t kWidth = 80;
@@ -42,6 +45,7 @@ std::string format_list() {
   };
   for (const exporting::Format& format : exporting::formats()) add(format.name, format.description);
   add(kHtml, "the page of karst view in one file, for any browser, without server");
+  add(kOrder, "in which order a linker should lay out functions, for fewer pages; see below");
   add(kViewer, "that page without a trace: it opens .karst files by itself; takes no FILE");
   return list;
 }
@@ -52,7 +56,7 @@ std::string format_names() {
   for (const exporting::Format& format : exporting::formats()) {
     names += fmt::format("{}{}", names.empty() ? "" : "|", format.name);
   }
-  return names + "|" + kHtml + "|" + kViewer;
+  return names + "|" + kHtml + "|" + kOrder + "|" + kViewer;
 }
 
 std::string_view page() {
@@ -115,6 +119,10 @@ int export_trace(const Options& options) {
   if (options.format == kViewer && !options.aggregated) return export_viewer(options);
   if (options.input.file.empty() && options.format != kViewer)
     return usage_error("FILE is missing: which trace?", "export");
+  if (options.format == kOrder && !options.aggregated)
+    return export_order(options.input, options.order, options.output);
+  if (options.order.any()) return usage_error("--by, --format and --module go with --to order alone", "export");
+  if (options.output.empty()) return usage_error("--output is missing", "export");
   if (options.format == kHtml) return export_html(options);
   if (options.aggregated) return usage_error("--aggregated goes with --to html alone", "export");
   const exporting::Format* chosen = nullptr;
@@ -148,13 +156,16 @@ void register_export(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("export", "Write a trace in another tool's format");
   command.footer("Formats:\n" + format_list() +
-                 "\nThe output gets its name only when it is whole; '-o -' writes to standard output.");
+                 "\nThe output gets its name only when it is whole; '-o -' writes to standard output.\n\n" +
+                 kOrderHelp);
   command.add_option("FILE", options->input.file, "The trace, as 'karst run' wrote it; none for viewer").type_name("");
   command.add_option("--to", options->format, "The format; see below").type_name(format_names()).required();
-  command.add_option("-o,--output", options->output, "Where to write it; - is standard output")
-      .type_name("OUT")
-      .required();
+  command
+      .add_option("-o,--output", options->output,
+                  "Where to write it; - is standard output. Needed but for order, which goes there without it")
+      .type_name("OUT");
   command.add_flag("--aggregated", options->aggregated, "html: sums and one picture instead of every call");
+  add_order_options(command, options->order);
   add_selection_options(command, options->input,
                         "Export only calls of functions whose name matches, with what they called");
   command.callback([options, &status] { status = export_trace(*options); });

@@ -1,7 +1,8 @@
-// karst flame: a flame graph, as folded stacks for other tools or as a picture.
+// karst flame: calls merged by their path, as a flame graph, folded stacks for other tools, or a tree.
 //
 // Folded: one line for each path with its own weight, which Brendan Gregg's flamegraph.pl, inferno and speedscope read.
-// SVG: a picture, HTML: a page with it (cli/flame_svg.h). All come of the same weighed tree.
+// SVG: a picture, HTML: a page with it (cli/flame_svg.h). Text: a tree with times (cli/stacks.h). All come of the same
+// weighed tree.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "cli/command.h"
 #include "cli/flame_svg.h"
 #include "cli/paths.h"
+#include "cli/stacks.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 
@@ -25,6 +28,7 @@ struct Options {
   std::string format = "folded";
   std::string by = "wall";
   std::string output;  // empty: stdout
+  StackOptions stacks;
 };
 
 constexpr const char* kFooter = R"(Formats:
@@ -36,9 +40,12 @@ constexpr const char* kFooter = R"(Formats:
            no calls, and their times are estimates.
   svg      a picture; callers are below, and a frame's width is its time
   html     the same as a page of one file, to zoom and search in
+  text     a tree with counts and times, for the terminal
+  json     the same, of all paths
 
   karst flame app.karst --format html -o app.html    then open it in a browser
   karst flame app.karst --by blocked | flamegraph.pl > waits.svg
+  karst flame app.karst --format text --depth 3      where the time went, at a glance
 
 All threads are added up. Paths deeper than 1,000 calls end in '(deeper)'.
 'cpu' and 'blocked' need thread states: record with 'karst run --sched auto'.)";
@@ -102,11 +109,23 @@ void print_folded(const Paths& paths, Output& output) {
   }
 }
 
+/// For the terminal; JSON of the same goes where the other formats go.
+int show_stacks(const Paths& paths, const Options& options) {
+  Screen screen(options.stacks.text);
+  print_stacks(paths, options.stacks, screen);
+  if (paths.by == Weight::kTime) say_cost(screen, paths.input);
+  return screen.finish(&paths.input.trace);
+}
+
 int flame(const Options& options) {
+  const bool is_text = options.format == "text";
+  if (is_text && !options.output.empty())
+    return usage_error("--output goes with the other formats; text is for the terminal", "flame");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const auto paths = paths_of(**input, options.by, true);
   if (!paths) return fail(paths.error());
+  if (is_text) return show_stacks(**paths, options);
   auto output = options.output.empty() ? Result<Output>(Output::to_stdout()) : Output::create(options.output);
   if (!output) return fail(output.error());
   warn_partial(**input);
@@ -114,6 +133,8 @@ int flame(const Options& options) {
     print_flame_svg(**paths, *output);
   } else if (options.format == "html") {
     print_flame_page(**paths, *output);
+  } else if (options.format == "json") {
+    print_stacks_json(**paths, *output);
   } else {
     print_folded(**paths, *output);
   }
@@ -124,16 +145,22 @@ int flame(const Options& options) {
 
 void register_flame(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("flame", "Make a flame graph: folded stacks, a picture or a page");
-  command.footer(kFooter);
+  Command command =
+      app.add_subcommand("flame", "Merge calls by their path: a flame graph, or a tree with counts and times");
+  command.footer(std::string(kFooter) + "\n\n" + kStacksHelp);
   add_file_option(command, options->input);
-  command.add_option("--format", options->format, "folded (the default), svg or html")
-      .check(one_of({"folded", "svg", "html"}))
-      .type_name("folded|svg|html");
+  // karst stacks is this: a tree, unless another format is asked for.
+  command
+      .add_flag(
+          "--stacks", [options](std::int64_t) { options->format = "text"; }, "")
+      .unlisted();
+  add_format_options(command, options->format, {"folded", "svg", "html", "text", "json"});
   add_by_option(command, options->by, true);
   command.add_option("-o,--output", options->output, "Write this file; stdout when it is left out").type_name("FILE");
   add_selection_options(command, options->input, "Only paths that end in functions whose name matches");
   add_raw_option(command, options->input);
+  add_stack_options(command, options->stacks);
+  add_text_options(command, options->stacks.text);
   command.callback([options, &status] { status = flame(*options); });
 }
 

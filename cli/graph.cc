@@ -1,8 +1,7 @@
-// karst graph: functions with their callers and callees.
+// karst report --callers: functions with their callers and callees.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,39 +12,14 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/function_views.h"
 #include "cli/names.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
-#include "cli/trace_input.h"
 #include "columns/edges.h"
 
 namespace karst::cli {
 namespace {
-
-struct Options {
-  InputOptions input;
-  std::string format = "text";
-  std::size_t limit = 0;  // 0: the default of the format
-  TextOptions text;
-};
-
-constexpr const char* kFooter = R"(Output: functions, that with the greatest total first; below each its callers
-(<) and what it called (>):
-
-  work(int)
-    4 calls, total 1.504 ms, self 1.504 ms, p50 2.500 us, p99 1.500 ms
-    1.503 ms   1.503 ms            2  < main
-    1.310 us   1.100 us            2  < (nothing traced)
-      260 ns     260 ns            3  > leaf()
-      120 ns     120 ns            9  @ calls of itself
-
-Lines of calls have their time with all they called, their own time without
-that, and their number. A call within another one of the same line adds nothing
-to the first.
-A recursion is one function that calls itself; through others it is a ring.
-dot is for Graphviz (karst graph --format dot | dot -Tsvg > calls.svg),
-mermaid for Markdown. json has all functions and all calls between them.)";
 
 constexpr std::size_t kUsualLimit = 20;
 
@@ -175,7 +149,26 @@ void print_json(const Graph& graph, const reader::Trace& trace, Output& output) 
   output.append("\n");
 }
 
-int graph_command(const Options& options) {
+}  // namespace
+
+const char* const kCallersHelp = R"(--callers: functions, that with the greatest total first; below each its callers
+(<) and what it called (>):
+
+  work(int)
+    4 calls, total 1.504 ms, self 1.504 ms, p50 2.500 us, p99 1.500 ms
+    1.503 ms   1.503 ms            2  < main
+    1.310 us   1.100 us            2  < (nothing traced)
+      260 ns     260 ns            3  > leaf()
+      120 ns     120 ns            9  @ calls of itself
+
+Lines of calls have their time with all they called, their own time without
+that, and their number. A call within another one of the same line adds nothing
+to the first.
+A recursion is one function that calls itself; through others it is a ring.
+dot is for Graphviz (karst report --callers --format dot | dot -Tsvg > calls.svg),
+mermaid for Markdown. json has all functions and all calls between them.)";
+
+int show_callers(const FunctionView& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
@@ -223,23 +216,6 @@ int graph_command(const Options& options) {
     print_picture(graph, options.format == "dot", output);
   }
   return finish_output(output, trace);
-}
-
-}  // namespace
-
-void register_graph(Command app, int& status) {
-  auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("graph", "Show functions with their callers and callees");
-  command.footer(kFooter);
-  add_file_option(command, options->input);
-  add_format_options(command, options->format, {"text", "dot", "mermaid", "json"});
-  command.add_option("-n,--limit", options->limit, "Show only the first N functions (20; json: all)")
-      .type_name("N")
-      .check(positive());
-  add_selection_options(command, options->input, "Show only functions whose name matches, with who they call");
-  add_raw_option(command, options->input);
-  add_text_options(command, options->text);
-  command.callback([options, &status] { status = graph_command(*options); });
 }
 
 }  // namespace karst::cli

@@ -203,7 +203,7 @@ std::string parse_message(const CLI::App& command, const CLI::ParseError& error)
 }
 
 bool renew_option(std::string_view command, std::string& word) {
-  if (command != "run" && command != "count" && command != "on" && command != "off") return false;
+  if (command != "run" && command != "on" && command != "off") return false;
   static constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {{"--functions", "--function"},
                                                                                {"--not-functions", "--not-function"}};
   for (const auto& [old, now] : kRenamed) {

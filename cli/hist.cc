@@ -1,8 +1,7 @@
-// karst hist: how the durations of a function's calls spread, as bars in the terminal.
+// karst report --hist: how the durations of a function's calls spread, as bars in the terminal.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,35 +10,13 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/function_views.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
-#include "cli/trace_input.h"
 #include "columns/table.h"
 
 namespace karst::cli {
 namespace {
-
-struct Options {
-  InputOptions input;
-  std::string format = "text";
-  std::size_t limit = 0;  // 0: the default of the format
-  TextOptions text;
-};
-
-constexpr const char* kFooter = R"(Output: a picture for each function, that with the greatest total first:
-
-  work(int)
-    400 calls, 1.200 ms in all
-    p50 2.500 us  p90 3.100 us  p99 40.00 us  max 1.500 ms
-     2.048 us        310  ########################
-     4.096 us         88  #######
-     8.192 us          0
-     16.38 us          2  #
-
-Each line counts the calls that lasted at least so long, and less than the next
-line says. Lines are equal steps of the logarithm, at most 20 of them.
-Percentiles are exact; open calls are left out. json has finer steps, in ns.)";
 
 constexpr std::size_t kMostLines = 20;
 constexpr std::size_t kUsualBars = 60;  // columns, where lines have no end
@@ -116,7 +93,23 @@ void print_json(const analysis::Report& report, const analysis::ReportBuilder& b
   output.append("\n");
 }
 
-int hist(const Options& options) {
+}  // namespace
+
+const char* const kHistogramsHelp = R"(--hist: a picture for each function, that with the greatest total first:
+
+  work(int)
+    400 calls, 1.200 ms in all
+    p50 2.500 us  p90 3.100 us  p99 40.00 us  max 1.500 ms
+     2.048 us        310  ########################
+     4.096 us         88  #######
+     8.192 us          0
+     16.38 us          2  #
+
+Each line counts the calls that lasted at least so long, and less than the next
+line says. Lines are equal steps of the logarithm, at most 20 of them.
+Percentiles are exact; open calls are left out. json has finer steps, in ns.)";
+
+int show_histograms(const FunctionView& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
@@ -149,23 +142,6 @@ int hist(const Options& options) {
         "\n");
   say_cost(screen, **input);
   return screen.finish(&trace);
-}
-
-}  // namespace
-
-void register_hist(Command app, int& status) {
-  auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("hist", "Show how the durations of a function's calls spread");
-  command.footer(kFooter);
-  add_file_option(command, options->input);
-  add_format_options(command, options->format, {"text", "json"});
-  command.add_option("-n,--limit", options->limit, "Show only the first N functions (text: 3; json: all)")
-      .type_name("N")
-      .check(positive());
-  add_selection_options(command, options->input, "Show only functions whose name matches");
-  add_raw_option(command, options->input);
-  add_text_options(command, options->text);
-  command.callback([options, &status] { status = hist(*options); });
 }
 
 }  // namespace karst::cli

@@ -1,18 +1,17 @@
-// karst level: functions with handlers of a process that runs, and how much these are to do.
+// karst on --level, karst ps --levels: functions with handlers of a process that runs, and how much these are to do.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/process_views.h"
 #include "cli/table.h"
 #include "cli/target.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/live/handlers.h"
@@ -21,15 +20,7 @@
 namespace karst::cli {
 namespace {
 
-struct Options {
-  std::string target;
-  std::vector<std::string> functions;
-  std::string level;
-  bool json = false;
-  TextOptions text;
-};
-
-int print(const Options& options, const std::vector<collect::Handled>& handled) {
+int print(const LevelOptions& options, const std::vector<collect::Handled>& handled) {
   if (options.json) {
     Output out = Output::to_stdout();
     Json json;
@@ -49,12 +40,14 @@ int print(const Options& options, const std::vector<collect::Handled>& handled) 
   return screen.finish();
 }
 
-int list_or_set(const Options& options) {
+}  // namespace
+
+int list_or_set_levels(const LevelOptions& options) {
   std::int32_t level = 0;
   const char* const end = options.level.data() + options.level.size();
   const auto parsed = std::from_chars(options.level.data(), end, level);
   if (!options.level.empty() && (parsed.ec != std::errc() || parsed.ptr != end || level < 0))
-    return usage_error("LEVEL " + options.level + ": a whole number from 0 to 2147483647 is needed", "level");
+    return usage_error("--level " + options.level + ": a whole number from 0 to 2147483647 is needed", "on");
   const symbols::FunctionFilter filter(options.functions);
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
@@ -71,27 +64,6 @@ int list_or_set(const Options& options) {
   if (const Status set = collect::set_level(*target, *found, level); !set) return fail(set.error());
   say(fmt::format("{}: level {} for the handlers of {}", process, level, plural(handled.size(), "function")));
   return kExitOk;
-}
-
-}  // namespace
-
-void register_level(Command app, int& status) {
-  auto options = std::make_shared<Options>();
-  Command command =
-      app.add_subcommand("level", "List functions with handlers of a running process, or set their level");
-  command.footer(
-      "For programs and plugins that call karst_handle() (karst/karst.h). Each function\n"
-      "has a level, 1 at first. With 0 its handlers are not called; what other levels\n"
-      "mean is theirs to say.\n\n"
-      "  karst level PID                        lists functions, levels and calls\n"
-      "  karst level PID 3 --function 'parse.*' sets levels");
-  add_target(command, options->target);
-  command.add_option("LEVEL", options->level, "The new level, a whole number");
-  command.add_option("--function", options->functions, "Functions whose names match this regular expression")
-      .type_name("REGEX");
-  command.add_flag("--json", options->json, "Print JSON");
-  add_text_options(command, options->text);
-  command.callback([options, &status] { status = list_or_set(*options); });
 }
 
 }  // namespace karst::cli

@@ -1,4 +1,4 @@
-// What a running process's arena says now, for `karst ps`, `status` and `top`.
+// What a running process's arena says now, for `karst ps` and `top`.
 #pragma once
 #include <cstdint>
 #include <string>

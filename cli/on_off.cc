@@ -14,6 +14,7 @@
 #include "cli/help.h"
 #include "cli/live.h"
 #include "cli/noting.h"
+#include "cli/process_views.h"
 #include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -40,6 +41,8 @@ struct Options {
   ValueArguments values;
   bool end_values = false;
   SystemArguments system;
+  std::string level;
+  bool detach = false;
 };
 
 /// What `before` is not any more, to be made good when the time is up.
@@ -204,7 +207,25 @@ int note_for(collect::Attached& target, const Wish& wish) {
   return end_noting(target, begun->begun);
 }
 
+/// Something is asked for besides the process and patterns of functions.
+bool asks_for_more(const Options& options) {
+  const WatchArguments& watch = options.watch;
+  return !options.not_functions.empty() || !options.time.empty() || !options.budget.empty() || !options.keep.empty() ||
+         !watch.slowest.empty() || !watch.over.empty() || !watch.margin.empty() || options.stay || options.watches ||
+         !options.values.arguments.empty() || !options.values.returned.empty() || options.end_values ||
+         !options.system.empty();
+}
+
 int change(const Options& options, bool on) {
+  if (!options.level.empty()) {
+    if (asks_for_more(options)) return usage_error("--level goes with --function alone", "on");
+    return list_or_set_levels({options.target, options.functions, options.level, false, {}});
+  }
+  if (options.detach) {
+    if (asks_for_more(options) || !options.functions.empty())
+      return usage_error("--detach goes with nothing else: it ends all", "off");
+    return detach(options.target);
+  }
   const auto wish = wish_of(options);
   if (!wish) return usage_error(wish.error().message, on ? "on" : "off");
   auto target = find_target(options.target);
@@ -258,6 +279,12 @@ Command add(Command app, int& status, bool on) {
     add_watch_options(command, options->watch);
     add_value_options(command, options->values);
     add_system_option(command, options->system);
+    command
+        .add_option(
+            "--level", options->level,
+            "How much handlers of functions (karst_handle() in karst/karst.h; --function: of these) do: 0: they "
+            "are not called, what other numbers mean is theirs to say. 'karst ps --levels' lists them")
+        .type_name("N");
     command.add_flag("--stay", options->stay,
                      "With --slowest, --over: until Ctrl-C, watch the functions of libraries that come, too");
   } else {
@@ -271,6 +298,9 @@ Command add(Command app, int& status, bool on) {
         .allow_extra_args(false);
     command.add_flag("--values", options->end_values,
                      "Note no arguments and results any more (run or on --args, --returns); tracing stays");
+    command.add_flag("--detach", options->detach,
+                     "End all: tracing, watches and --system. The code is as in its files again; libkarst stays in the "
+                     "process, idle, with the history for 'karst snapshot'. 'karst attach' traces again");
   }
   command.callback([options, &status, on] { status = change(*options, on); });
   return command;

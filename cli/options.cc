@@ -26,6 +26,11 @@ Option Option::allow_extra_args(bool allow) const {
   return *this;
 }
 
+Option Option::unlisted() const {
+  option_->group("");
+  return *this;
+}
+
 Option Option::repeats() const {
   option_->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
   return *this;
@@ -84,9 +89,11 @@ void Command::callback(const std::function<void()>& run) const { app_->callback(
 
 void Command::footer(const std::string& text) const { app_->footer(text); }
 
-std::string Command::given_of(const std::string& heading) const {
-  for (const CLI::Option* option : app_->get_options())
-    if (option->count() != 0 && option->get_group() == heading) return "--" + option->get_lnames().front();
+std::string Command::given_of(const std::string& heading, const std::string& besides) const {
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0 || option->get_group() != heading || option->get_lnames().empty()) continue;
+    if (const std::string name = "--" + option->get_lnames().front(); name != besides) return name;
+  }
   return {};
 }
 

@@ -28,6 +28,8 @@ class Option {
   Option required() const;
   /// Whether one mention takes all words that follow, for lists; they do unless this says no.
   Option allow_extra_args(bool allow) const;
+  /// It is taken, and is in no list.
+  Option unlisted() const;
   /// It may be given several times, with one value each.
   Option repeats() const;
   /// None to `count` values.
@@ -57,8 +59,9 @@ class Command {
   /// Runs after the whole command line was read.
   void callback(const std::function<void()>& run) const;
   void footer(const std::string& text) const;
-  /// The name of the first option in the help's group `heading` that the command line has; empty: it has none.
-  std::string given_of(const std::string& heading) const;
+  /// The name of the first option in the help's group `heading` that the command line has, but for `besides`; empty: it
+  /// has none.
+  std::string given_of(const std::string& heading, const std::string& besides = {}) const;
   CLI::App& app() const { return *app_; }
 
  private:

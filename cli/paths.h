@@ -1,4 +1,4 @@
-// Calls merged by their path, for the commands that print such a tree: flame and stacks.
+// Calls merged by their path, for karst flame and its formats.
 #pragma once
 #include <cstdint>
 #include <memory>

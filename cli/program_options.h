@@ -1,4 +1,4 @@
-// What `karst run` and `karst count` share: which functions and processes, and how a program is made ready to be
+// What `karst run` does with --count and without: which functions and processes, and how a program is made ready to be
 // started.
 #pragma once
 #include <cstdint>

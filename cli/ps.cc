@@ -1,4 +1,4 @@
-// karst ps: which processes are traced.
+// karst ps: which processes are traced, or one of them in detail.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/process_views.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -16,11 +17,12 @@ namespace karst::cli {
 namespace {
 
 struct Options {
-  bool json = false;
-  TextOptions text;
+  LevelOptions of;      // the process, how it is shown; with --levels: which functions
+  bool levels = false;  // its functions with handlers
+  bool one = false;     // one process, though none is named: a choice on a terminal
 };
 
-int ps(const Options& options) {
+int list(const LevelOptions& options) {
   std::vector<Error> refused;
   const auto all = collect::find_traced(&refused);
   for (const Error& error : refused) say(error.message);
@@ -57,19 +59,37 @@ int ps(const Options& options) {
   return screen.finish();
 }
 
+int ps(const Options& options) {
+  if (options.levels) return list_or_set_levels(options.of);
+  if (!options.of.functions.empty()) return usage_error("--function goes with --levels", "ps");
+  if (!options.of.level.empty()) return usage_error("'" + options.of.level + "' is one argument too many", "ps");
+  const bool one = options.one || !options.of.target.empty();
+  return one ? show_process(options.of.target, options.of.json, options.of.text) : list(options.of);
+}
+
 }  // namespace
 
 void register_ps(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command =
-      app.add_subcommand("ps", "List traced processes: whether tracing is on, what it costs, calls a second");
+      app.add_subcommand("ps", "List traced processes, or show one: what is traced, what it costs, its history");
   command.footer(
-      "Your own processes, root's view: all. 'partly': some functions are switched\n"
+      "  karst ps                list them: whether tracing is on, calls a second\n"
+      "  karst ps PID            one of them in detail\n"
+      "  karst ps PID --levels   its functions with handlers (karst_handle() in\n"
+      "                          karst/karst.h), their calls and levels\n\n"
+      "Processes are only looked at. Your own processes, root's view: all. 'partly': some functions are switched\n"
       "off, or kept out by the budget. 'cost' is the share of the program's time that\n"
       "tracing takes, as far as it is known. 'no control': the process can be looked\n"
       "into, but not switched while it runs.");
-  command.add_flag("-j,--json", options->json, "Print JSON");
-  add_text_options(command, options->text);
+  command.add_option("PID", options->of.target, "Process, by number or by name (of its executable)");
+  command.add_option("LEVEL", options->of.level, "").unlisted();  // of karst level
+  command.add_flag("--one", options->one, "").unlisted();         // karst status is this
+  command.add_flag("--levels", options->levels, "List its functions with handlers, and their levels");
+  command.add_option("--function", options->of.functions, "--levels: only functions whose names match")
+      .type_name("REGEX");
+  command.add_flag("-j,--json", options->of.json, "Print JSON");
+  add_text_options(command, options->of.text);
   command.callback([options, &status] { status = ps(*options); });
 }
 

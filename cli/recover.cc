@@ -1,25 +1,29 @@
-// karst recover: a trace of what a program left, in its arena's file or in a core.
+// karst resolve of a core, or of an arena's file: a trace of what a program left.
 #include "collect/recover/recover.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <memory>
+#include <cstring>
+#include <utility>
 
+#include "base/descriptor.h"
 #include "cli/command.h"
+#include "cli/leftover.h"
 #include "cli/text.h"
+#include "collect/launch/foreign_file.h"
 #include "collect/launch/interruption.h"
+#include "format/trace.h"
 
 namespace karst::cli {
-namespace {
+bool is_trace(const std::string& file) {
+  const Descriptor descriptor = collect::open_regular_file(file);
+  unsigned char start[sizeof format::kFileMagic] = {};
+  return descriptor && read(descriptor.get(), start, sizeof start) == sizeof start &&
+         std::memcmp(start, format::kFileMagic, sizeof start) == 0;
+}
 
-struct Options {
-  std::string file;
-  std::string output;
-  std::string program;
-  bool no_source = false;
-};
-
-int recover(const Options& options) {
+int recover(LeftoverOptions options) {
   auto left = collect::open_leftover(options.file);
   if (!left) return fail({options.file + ": " + left.error().message});
   const collect::Interruption interruption;
@@ -33,6 +37,7 @@ int recover(const Options& options) {
   collect::RecoverOptions recovering;
   recovering.program = options.program;
   recovering.recording.source = !options.no_source;
+  recovering.recording.resolve = std::move(options.resolve);
   const auto summary = collect::recover(std::move(*left), std::move(recovering), *writer);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& p : summary->problems) say(p.message);
@@ -44,25 +49,6 @@ int recover(const Options& options) {
                   count_text(summary->calls), process.pid, printable(process.name), what));
   say("next: karst where " + file);
   return kExitOk;
-}
-
-}  // namespace
-
-void register_recover(Command app, int& status) {
-  auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("recover", "Make a trace of what a program left: a core, or its arena's file");
-  command.footer(
-      "FILE is a core file, or the file of a program that ran with\n"
-      "KARST_OPTIONS=file=FILE or 'karst run --file FILE'; that program may still be\n"
-      "running. Without -o the trace is NAME-PID-N.karst, N being the first number\n"
-      "that is free.");
-  command.add_option("FILE", options->file, "Core, or arena's file").required();
-  command.add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
-      .type_name("FILE");
-  command.add_option("--program", options->program, "Where the executable is now, if not where it was")
-      .type_name("PATH");
-  command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
-  command.callback([options, &status] { status = recover(*options); });
 }
 
 }  // namespace karst::cli

@@ -16,6 +16,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
+#include "cli/function_views.h"
 #include "cli/help.h"
 #include "cli/names.h"
 #include "cli/table.h"
@@ -28,15 +29,13 @@
 namespace karst::cli {
 namespace {
 
-struct Options {
-  InputOptions input;
+struct Options : FunctionView {
   std::string by;  // empty: by function
   std::string sort = "total";
-  std::string format = "text";
-  std::string columns;    // empty: the default ones
-  std::size_t limit = 0;  // 0: all
+  std::string columns;  // empty: the default ones
   bool overhead = false;
-  TextOptions text;
+  bool histograms = false;
+  bool callers = false;
 };
 
 constexpr const char* kFooter = R"(Columns:
@@ -436,7 +435,29 @@ Result<std::unique_ptr<analysis::CallGroups>> groups_of(const Input& input, cons
                            options.input.function, list(others))};
 }
 
+/// The option that does not go with --hist or --callers; empty: there is none.
+std::string not_of_views(const Options& options) {
+  if (options.histograms && options.callers) return "--callers";
+  if (!options.by.empty()) return "--by";
+  if (options.sort != "total") return "--sort";
+  if (!options.columns.empty()) return "--columns";
+  return options.overhead ? "--overhead" : "";
+}
+
+int show_view(const Options& options) {
+  const std::string view = options.histograms ? "--hist" : "--callers";
+  if (const std::string other = not_of_views(options); !other.empty())
+    return usage_error(view + " and " + other + " do not go together", "report");
+  const bool is_picture = options.format == "dot" || options.format == "mermaid";
+  if (options.format == "csv" || (is_picture && options.histograms))
+    return usage_error("--format " + options.format + " does not go with " + view, "report");
+  return options.histograms ? show_histograms(options) : show_callers(options);
+}
+
 int report_command(const Options& options) {
+  if (options.histograms || options.callers) return show_view(options);
+  if (options.format == "dot" || options.format == "mermaid")
+    return usage_error("--format " + options.format + " goes with --callers alone", "report");
   if (options.by.starts_with(kArgument) && !options.input.has_function)
     return usage_error(fmt::format("--by {} needs --function REGEX: whose argument it is", options.by), "report");
   if ((options.by.empty() && options.sort == "value") || (!options.by.empty() && options.sort == "function"))
@@ -506,7 +527,7 @@ int report_command(const Options& options) {
 void register_report(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("report", "Show which functions were called how often and took how long");
-  command.footer(kFooter);
+  command.footer(std::string(kFooter) + "\n\n" + kHistogramsHelp + "\n\n" + kCallersHelp);
   add_file_option(command, options->input);
   command
       .add_option("--by", options->by,
@@ -518,8 +539,13 @@ void register_report(Command app, int& status) {
       .type_name(sort_words());
   command.add_option("--columns", options->columns, "Show these columns, with commas between; see below")
       .type_name("COLUMN,...");
-  add_format_options(command, options->format, {"text", "csv", "json"});
-  command.add_option("-n,--limit", options->limit, "Show only the first N rows").type_name("N").check(positive());
+  command.add_flag("--hist", options->histograms, "How the durations of each function's calls spread, as bars");
+  command.add_flag("--callers", options->callers, "Each function with its callers and with what it called");
+  add_format_options(command, options->format, {"text", "csv", "json", "dot", "mermaid"});
+  command
+      .add_option("-n,--limit", options->limit, "Show only the first N rows, or functions (--hist: 3; --callers: 20)")
+      .type_name("N")
+      .check(positive());
   add_selection_options(command, options->input, "Show only functions whose name matches");
   add_raw_option(command, options->input);
   command.add_flag("--overhead", options->overhead, "What tracing took, by thread and by function");

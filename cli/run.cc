@@ -29,6 +29,7 @@
 #include "base/descriptor.h"
 #include "base/output_place.h"
 #include "cli/command.h"
+#include "cli/count.h"
 #include "cli/help.h"
 #include "cli/live_run.h"
 #include "cli/names.h"
@@ -80,6 +81,7 @@ struct RunOptions {
   std::vector<std::string> triggers;
   bool multi = false;
   std::string last = "200ms";
+  CountOptions counting;
   ProgramOptions program;
 };
 
@@ -212,9 +214,24 @@ collect::RunTimes::Clock::time_point begin_of_karst() {
   return collect::RunTimes::Clock::now() - std::chrono::seconds(used.tv_sec) - std::chrono::nanoseconds(used.tv_nsec);
 }
 
+/// Heading of --sched, --sample and the like.
+constexpr const char* kStateGroup = "Running and waiting";
+
+/// Whether what was asked for of the counts, or of the trace, goes with the other. Error: what does not.
+Status check_counting(const RunOptions& options, const Command& given) {
+  if (!options.counting.count) {
+    const std::string of_counts = given.given_of(kCountGroup);
+    return of_counts.empty() ? Status(Unit{}) : Error{of_counts + " goes with --count alone"};
+  }
+  for (const char* group : {format::kTraceOptions, format::kCostOptions, format::kValueOptions, format::kMomentOptions,
+                            format::kBadEndOptions, kStateGroup})
+    if (const std::string of_traces = given.given_of(group, "--output"); !of_traces.empty())
+      return Error{of_traces + " and --count do not go together: no trace is written"};
+  return options.exec ? Status(Error{"--exec and --count do not go together"}) : Status(Unit{});
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   const auto began = begin_of_karst();
-  if (command.empty()) return usage_error("which program shall be run?", "run");
   const auto given = options.program.flags.read();
   if (!given) return usage_error(given.error().message, "run");
   const bool has_min_duration = given->has_flag(option_index("min-duration"));
@@ -399,7 +416,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
       "Examples:\n"
       "  karst run ./app --its-own-option          writes app.karst\n"
       "  karst run --slowest 'serve.*:3' ./server  keeps the three slowest requests\n"
-      "  karst run --budget 5% -o now.karst make   what make starts, at 5% cost\n\n"
+      "  karst run --budget 5% -o now.karst make   what make starts, at 5% cost\n"
+      "  karst run --count ./app                   counts of calls, and no trace\n\n"
       "PROGRAM may be any; built with karst-gcc or karst-g++, all its functions can be\n"
       "seen, and at the least cost. One that was not is patched as it is loaded, at a\n"
       "budget of 5%. Its standard streams and signals are its own. karst run ends with\n"
@@ -411,7 +429,9 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
       "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\": " +
       std::string(format::kRuntimeOptionNames.text) + ", " + format::kKarstOptionNames.text + ".");
   in_group(command, format::kTraceOptions, [&] {
-    command.add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
+    command
+        .add_option("-o,--output", options->output,
+                    "Trace file to write (default: PROGRAM.karst); --count: where the counts go")
         .type_name("FILE");
     options->program.flags.add(command, format::kTraceOptions);
     command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
@@ -476,12 +496,22 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                      "end and status are seen at once. Another process of karst, which is not its child, writes the "
                      "trace after that; its stderr is open until then");
   });
-  in_group(command, "Running and waiting", [&] {
+  in_group(command, kStateGroup, [&] {
     add_state_options(command, options->states);
     add_sample_option(command, options->sample,
                       " (default: 1000 of a program of which nothing can be traced; 0: never)");
   });
-  command.callback([options, &status, &program] { status = run(*options, program); });
+  add_count_options(command, options->counting);
+  command.callback([options, command, &status, &program] {
+    const CountOptions& counting = options->counting;
+    if (const Status fits = check_counting(*options, command); !fits)
+      status = usage_error(fits.error().message, "run");
+    else if (program.empty())
+      status = usage_error("which program shall be run?", "run");
+    else
+      status =
+          counting.count ? count_calls(counting, options->program, options->output, program) : run(*options, program);
+  });
 }
 
 }  // namespace karst::cli

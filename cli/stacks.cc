@@ -1,19 +1,16 @@
-// karst stacks: calls merged by their path, as a tree with counts and times.
+#include "cli/stacks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
 #include "base/output.h"
-#include "cli/command.h"
 #include "cli/names.h"
-#include "cli/paths.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -22,16 +19,11 @@
 namespace karst::cli {
 namespace {
 
-struct Options {
-  InputOptions input;
-  std::string format = "text";
-  std::string by = "wall";
-  std::uint32_t depth = std::numeric_limits<std::uint32_t>::max();
-  double share = 0.5;
-  TextOptions text;
-};
+constexpr std::uint32_t kMostIndented = 100;
 
-constexpr const char* kFooter = R"(Output: a line for each path, below that of its caller; the longest first:
+}  // namespace
+
+const char* const kStacksHelp = R"(text: a line for each path, below that of its caller; the longest first:
 
      total       self        calls  function
   2.000 ms   497.5 us            1  main
@@ -44,9 +36,19 @@ Calls of all threads are merged. A path stands for all calls with the same
 functions above them: a recursion's levels are lines of their own.
 By bytes of memory, total and self are bytes, in json total_bytes, self_bytes.)";
 
-constexpr std::uint32_t kMostIndented = 100;
+void add_stack_options(Command command, StackOptions& options) {
+  command.add_option("--depth", options.depth, "text: show only N levels").type_name("N").check(positive());
+  command.add_option("--share", options.share, "text: add up paths below PERCENT of all (default: 0.5)")
+      .type_name("PERCENT")
+      .check([](const std::string& text) {
+        double number = -1;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool right = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 100;
+        return right ? std::string() : "'" + text + "' is no number from 0 to 100";
+      });
+}
 
-void print_text(const Paths& paths, const Options& options, Screen& screen) {
+void print_stacks(const Paths& paths, const StackOptions& options, Screen& screen) {
   const columns::FlameView view = columns::prune(paths.tree, 0, options.share / 100);
   Output& output = screen.output();
   const std::size_t width = screen.width();
@@ -90,7 +92,7 @@ void print_text(const Paths& paths, const Options& options, Screen& screen) {
   }
 }
 
-void print_json(const Paths& paths, Output& output) {
+void print_stacks_json(const Paths& paths, Output& output) {
   const auto& nodes = paths.tree.nodes();
   Json json;
   json.open('{').field("trace", paths.input.trace.name()).key("paths").open('[');
@@ -110,46 +112,6 @@ void print_json(const Paths& paths, Output& output) {
   }
   json.close(']').close('}').flush(output);
   output.append("\n");
-}
-
-int stacks(const Options& options) {
-  auto input = open_input(options.input);
-  if (!input) return fail(input.error());
-  const auto paths = paths_of(**input, options.by, true);
-  if (!paths) return fail(paths.error());
-  if (options.format == "text") {
-    Screen screen(options.text);
-    print_text(**paths, options, screen);
-    if ((*paths)->by == Weight::kTime) say_cost(screen, **input);
-    return screen.finish(&(*input)->trace);
-  }
-  Output output = Output::to_stdout();
-  print_json(**paths, output);
-  return finish_output(output, (*input)->trace);
-}
-
-}  // namespace
-
-void register_stacks(Command app, int& status) {
-  auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("stacks", "Show calls merged by their path: a tree with counts and times");
-  command.footer(kFooter);
-  add_file_option(command, options->input);
-  add_format_options(command, options->format, {"text", "json"});
-  add_by_option(command, options->by, false);
-  command.add_option("--depth", options->depth, "Show only N levels").type_name("N").check(positive());
-  command.add_option("--share", options->share, "Add up paths below PERCENT of all (default: 0.5); json has each")
-      .type_name("PERCENT")
-      .check([](const std::string& text) {
-        double number = -1;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool right = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 100;
-        return right ? std::string() : "'" + text + "' is no number from 0 to 100";
-      });
-  add_selection_options(command, options->input, "Only paths that end in functions whose name matches");
-  add_raw_option(command, options->input);
-  add_text_options(command, options->text);
-  command.callback([options, &status] { status = stacks(*options); });
 }
 
 }  // namespace karst::cli

@@ -1,12 +1,12 @@
-// karst status: one traced process, looked at from outside.
+// karst ps PID: one traced process, looked at from outside.
 #include <fmt/format.h>
 
-#include <memory>
 #include <vector>
 
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/process_views.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -17,12 +17,6 @@
 namespace karst::cli {
 namespace {
 
-struct Options {
-  std::string target;
-  bool json = false;
-  TextOptions text;
-};
-
 const char* control_text(const collect::ControlState& c) {
   if (c.controllable) return "can be switched while it runs";
   return c.thread == format::ControlThread::kStopped
@@ -32,21 +26,23 @@ const char* control_text(const collect::ControlState& c) {
              : "cannot be switched while it runs (control=0, or no thread could be made for that)";
 }
 
-int show(const Options& options) {
-  const auto target = find_target(options.target);
+}  // namespace
+
+int show_process(const std::string& of, bool json, const TextOptions& text) {
+  const auto target = find_target(of);
   if (!target) return fail(target.error());
   const LiveFacts f = live_facts(*target);
   const collect::ControlState& c = f.control;
-  if (options.json) {
+  if (json) {
     Output out = Output::to_stdout();
-    Json json;
-    write_live(json, *target, f);
-    out.append(json.take() + "\n");
+    Json object;
+    write_live(object, *target, f);
+    out.append(object.take() + "\n");
     return finish_output(out);
   }
-  Screen screen(options.text);
-  const auto line = [&screen](const char* what, const std::string& text) {
-    screen.output().append(fact(what, text, screen.width()));
+  Screen screen(text);
+  const auto line = [&screen](const char* what, const std::string& words) {
+    screen.output().append(fact(what, words, screen.width()));
   };
   const std::string head = fmt::format("process {} {}, user {}{}", target->process.pid, printable(target->process.name),
                                        printable(collect::user_name(target->process.uid)),
@@ -65,7 +61,7 @@ int show(const Options& options) {
                    c.unpatchable_sites != 0
                        ? fmt::format("; {} cannot be changed while threads may execute them", c.unpatchable_sites)
                        : ""));
-  for (const std::string& words : f.left_alone) line("not patched", words);
+  for (const std::string& module : f.left_alone) line("not patched", module);
   line("cost", c.cost_ppm ? cost_text(c) + " of its time" : std::string("not estimated"));
   if (c.budget_ppm != 0) line("budget", fmt::format("{:.2f}%", c.budget_ppm / 10'000.0));
   const std::vector<format::ArenaWatchRule> rules = target->arena.rules();
@@ -87,20 +83,6 @@ int show(const Options& options) {
     line("messages", fmt::format("{} of libkarst's not written: its stderr is closed, full, or another file by now",
                                  count_text(c.dropped_messages)));
   return screen.finish();
-}
-
-}  // namespace
-
-void register_status(Command app, int& status) {
-  auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("status", "Show one traced process: what is traced, cost, history");
-  command.footer(
-      "The process is only looked at. Numbers of calls are of the last second, or of\n"
-      "as much of it as is kept.");
-  add_target(command, options->target);
-  command.add_flag("-j,--json", options->json, "Print JSON");
-  add_text_options(command, options->text);
-  command.callback([options, &status] { status = show(*options); });
 }
 
 }  // namespace karst::cli

@@ -30,7 +30,7 @@ Result<SystemChoice> system_choice(const SystemArguments& system);
 int begin_systems(collect::Attached& target, const std::vector<collect::SystemWish>& wishes);
 /// No wish: all that there are.
 int end_systems(collect::Attached& target, const std::vector<collect::SystemWish>& wishes);
-/// The same without words; for karst detach.
+/// The same without words; for karst off --detach.
 Status end_all_systems(collect::Attached& target);
 
 }  // namespace karst::cli

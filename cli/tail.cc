@@ -98,7 +98,7 @@ int tail(const Options& options) {
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
   if (!target->arena.counts().empty())
-    return fail({fmt::format("process {} ({}) counts its calls only ('karst count'); there is no order to show",
+    return fail({fmt::format("process {} ({}) counts its calls only ('karst run --count'); there is no order to show",
                              target->process.pid, target->process.name)});
   const pid_t pid = target->process.pid;
   const std::uint64_t inode = target->arena.inode();

@@ -116,7 +116,7 @@ def entry_help(option):
 
 ENVIRONMENT = ("KARST_OPTIONS has options with commas between, as in memory=256M,off=1; a backslash takes the next character "
                "as it is. What the command line says wins. What is unknown or malformed is said once and ignored.")
-KARST_ALONE = "karst run and karst count alone take:"
+KARST_ALONE = "karst run alone takes:"
 
 
 def environment_parts(command):
@@ -238,7 +238,7 @@ def bash_completion(app):
             else:
                 values += f"    {pattern}) return ;;\n"
     top = " ".join(n for o in flags(app) for n in o["names"])
-    taking = " ".join(n for c in app["commands"] if c["name"] in ("run", "count") for o in flags(c)
+    taking = " ".join(n for c in app["commands"] if c["name"] == "run" for o in flags(c)
                       if o["takes_value"] and not o["value_optional"] for n in o["names"])
     return f"""# bash completion of karst; made by packaging/describe.py, needs bash alone
 _karst() {{
@@ -252,7 +252,7 @@ _karst() {{
     [ "$COMP_CWORD" -gt 2 ] || COMPREPLY=($(compgen -W "{names}" -- "$current"))
     return
   fi
-  if [ "$command" = run ] || [ "$command" = count ]; then
+  if [ "$command" = run ]; then
     # What follows the program's name is the program's.
     for ((i = 2; i < COMP_CWORD; i++)); do
       case ${{COMP_WORDS[i]}} in
@@ -275,7 +275,7 @@ _karst() {{
   case $current in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
     *)
-      if [ "$command" = run ] || [ "$command" = count ]; then
+      if [ "$command" = run ]; then
         compopt -o filenames
         COMPREPLY=($(compgen -c -- "$current") $(compgen -f -- "$current"))
       else
@@ -327,7 +327,7 @@ def zsh_completion(app):
         specs = [s for o in flags(c) for s in zsh_spec(o)]
         if c["name"] == "help":
             specs = ["'1:command:(" + " ".join(x["name"] for x in app["commands"]) + ")'"]
-        elif c["name"] in ("run", "count"):
+        elif c["name"] == "run":
             # As _arguments wants it, the rest of the line is the program's own.
             specs += ["'(-)1:program: _command_names -e'", "'*::arguments: _normal'"]
         else:
