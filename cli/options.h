@@ -19,6 +19,22 @@ namespace karst::cli {
 /// What is wrong with a value; empty if nothing is.
 using Check = std::function<std::string(const std::string&)>;
 
+/// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
+Check positive();
+/// Must be a number from 0 to `most`.
+Check number_to(std::uint64_t most);
+/// The same for options that are one of some words.
+Check one_of(const std::vector<std::string>& words);
+
+/// For options whose text `read` must be able to read.
+template <typename Read>
+Check readable(Read read) {
+  return [read](const std::string& text) {
+    const auto value = read(text);
+    return value ? std::string() : value.error().message;
+  };
+}
+
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}

@@ -15,7 +15,6 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
-#include "cli/trace_input.h"
 
 namespace karst::cli {
 namespace {

@@ -150,39 +150,6 @@ std::vector<std::string> function_words_of(std::span<const reader::Process> proc
 
 namespace {
 
-/// The whole text as a number.
-std::optional<std::uint64_t> number_in(const std::string& text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
-}  // namespace
-
-Check positive() {
-  return [](const std::string& text) {
-    return number_in(text).value_or(0) != 0 ? std::string() : "'" + text + "' is no number from 1 on";
-  };
-}
-
-Check number_to(std::uint64_t most) {
-  return [most](const std::string& text) {
-    const auto number = number_in(text);
-    return number && *number <= most ? std::string() : fmt::format("'{}' is no number from 0 to {}", text, most);
-  };
-}
-
-Check one_of(const std::vector<std::string>& words) {
-  return [words](const std::string& text) {
-    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
-    std::string list;
-    for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
-    return "'" + text + "' is none of " + list + did_you_mean(text, words);
-  };
-}
-
-namespace {
-
 /// The functions whose names match. Error: none does, and one must.
 Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const InputOptions& options,
                                                    const std::string& pattern) {

@@ -70,22 +70,6 @@ void add_raw_option(Command command, InputOptions& options);
 /// --format, one of `words` of which the first is the default, and --json, which is short for that one.
 void add_format_options(Command command, std::string& format, const std::vector<std::string>& words);
 
-/// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
-Check positive();
-/// Must be a number from 0 to `most`.
-Check number_to(std::uint64_t most);
-/// The same for options that are one of some words.
-Check one_of(const std::vector<std::string>& words);
-
-/// For options whose text `read` must be able to read.
-template <typename Read>
-Check readable(Read read) {
-  return [read](const std::string& text) {
-    const auto value = read(text);
-    return value ? std::string() : value.error().message;
-  };
-}
-
 /// A trace, open, and the part of it that was asked for.
 /// Parts of time that calls are cut at, so that each row is in one or in none: work on requests, or frames.
 struct CallParts {
