@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "cli/text.h"
-#include "cli/uncertain.h"
+#include "cli/text/text.h"
+#include "cli/text/uncertain.h"
 
 namespace karst::cli {
 namespace {
