@@ -94,7 +94,11 @@ void Csv::none() {
 void Csv::flag(bool flag) { line_ += flag ? '1' : '0'; }
 void Csv::whole(std::uint64_t number) { append_number(line_, number); }
 void Csv::number(std::int64_t number) { append_number(line_, number); }
-void Csv::real(double number) { line_ += fmt::format("{:.{}f}", number, kShareDecimals); }
+void Csv::real(double number) {
+  std::string text = fmt::format("{:.{}f}", number, kShareDecimals);
+  text.erase(text.find_last_not_of('0') + 1);
+  line_ += text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
 void Csv::text(std::string_view text) { append_csv(line_, text); }
 void Csv::function(FunctionRef ref) {
   line_ += ref.function == 0 ? "\"\"" : std::string_view(names_.of(trace_.processes()[ref.process], ref.function));

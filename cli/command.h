@@ -33,7 +33,6 @@ enum Exit : int {
 
 /// `program` holds the program's own words when the callback runs; split_program() finds them.
 void register_run(Command app, int& status, const std::vector<std::string>& program);
-void register_count(Command app, int& status, const std::vector<std::string>& program);
 void register_info(Command app, int& status);
 void register_tree(Command app, int& status);
 void register_report(Command app, int& status);
@@ -41,7 +40,6 @@ void register_slow(Command app, int& status);
 void register_explain(Command app, int& status);
 void register_calls(Command app, int& status);
 void register_notes(Command app, int& status);
-void register_order(Command app, int& status);
 void register_flows(Command app, int& status);
 void register_requests(Command app, int& status);
 void register_files(Command app, int& status);
@@ -50,9 +48,6 @@ void register_memory(Command app, int& status);
 void register_samples(Command app, int& status);
 void register_diff(Command app, int& status);
 void register_flame(Command app, int& status);
-void register_graph(Command app, int& status);
-void register_hist(Command app, int& status);
-void register_stacks(Command app, int& status);
 void register_export(Command app, int& status);
 void register_view(Command app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
@@ -61,16 +56,13 @@ void register_resolve(Command app, int& status);
 /// `karst resolve --strip all FILE` means --strip=all: the option's value may be left out, so a parser cannot tell.
 void join_strip(std::vector<std::string>& words);
 void register_attach(Command app, int& status);
-void register_detach(Command app, int& status);
 void register_places(Command app, int& status);
 void register_ps(Command app, int& status);
-void register_on_off(Command app, int& status);
-void register_level(Command app, int& status);
-void register_status(Command app, int& status);
+void register_on(Command app, int& status);
+void register_off(Command app, int& status);
 void register_top(Command app, int& status);
 void register_tail(Command app, int& status);
 void register_snapshot(Command app, int& status);
-void register_recover(Command app, int& status);
 void register_where(Command app, int& status);
 void register_describe(Command app);
 
@@ -78,7 +70,10 @@ void register_describe(Command app);
 /// is not foreseen.
 int run_command_line(int argc, const char* const* argv);
 
-/// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.
+/// Prints "karst: MESSAGE" on stderr, with control characters made visible: what went well, or what is to be known of
+/// it.
+void say(std::string_view message);
+/// The same of a failure; returns kExitFailed.
 int fail(const Error& error);
 /// The same for a command line that cannot be understood, with a hint at the help; returns kExitUsage.
 int usage_error(std::string_view message, std::string_view command = {});

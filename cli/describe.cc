@@ -40,6 +40,7 @@ void write_environment(Json& json) {
 
 void write_app(Json& json, const CLI::App& app) {
   json.open('{').field("name", app.get_name()).field("description", app.get_description());
+  if (app.get_parent() != nullptr) json.field("group", app.get_group());
   json.field("footer", app.get_footer()).key("options").open('[');
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_group().empty()) write_option(json.line(), *option);

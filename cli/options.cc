@@ -1,10 +1,48 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <optional>
 #include <vector>
 
+#include "base/suggestion.h"
+
 namespace karst::cli {
+namespace {
+
+/// The whole text as a number.
+std::optional<std::uint64_t> number_in(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+Check positive() {
+  return [](const std::string& text) {
+    return number_in(text).value_or(0) != 0 ? std::string() : "'" + text + "' is no number from 1 on";
+  };
+}
+
+Check number_to(std::uint64_t most) {
+  return [most](const std::string& text) {
+    const auto number = number_in(text);
+    return number && *number <= most ? std::string() : fmt::format("'{}' is no number from 0 to {}", text, most);
+  };
+}
+
+Check one_of(const std::vector<std::string>& words) {
+  return [words](const std::string& text) {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+    std::string list;
+    for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+    return "'" + text + "' is none of " + list + did_you_mean(text, words);
+  };
+}
 
 Option Option::type_name(const std::string& name) const {
   option_->type_name(name);
@@ -23,6 +61,11 @@ Option Option::required() const {
 
 Option Option::allow_extra_args(bool allow) const {
   option_->allow_extra_args(allow);
+  return *this;
+}
+
+Option Option::unlisted() const {
+  option_->group("");
   return *this;
 }
 
@@ -84,9 +127,11 @@ void Command::callback(const std::function<void()>& run) const { app_->callback(
 
 void Command::footer(const std::string& text) const { app_->footer(text); }
 
-std::string Command::given_of(const std::string& heading) const {
-  for (const CLI::Option* option : app_->get_options())
-    if (option->count() != 0 && option->get_group() == heading) return "--" + option->get_lnames().front();
+std::string Command::given_of(const std::string& heading, const std::string& besides) const {
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0 || option->get_group() != heading || option->get_lnames().empty()) continue;
+    if (const std::string name = "--" + option->get_lnames().front(); name != besides) return name;
+  }
   return {};
 }
 

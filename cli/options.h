@@ -19,6 +19,22 @@ namespace karst::cli {
 /// What is wrong with a value; empty if nothing is.
 using Check = std::function<std::string(const std::string&)>;
 
+/// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
+Check positive();
+/// Must be a number from 0 to `most`.
+Check number_to(std::uint64_t most);
+/// The same for options that are one of some words.
+Check one_of(const std::vector<std::string>& words);
+
+/// For options whose text `read` must be able to read.
+template <typename Read>
+Check readable(Read read) {
+  return [read](const std::string& text) {
+    const auto value = read(text);
+    return value ? std::string() : value.error().message;
+  };
+}
+
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -28,6 +44,8 @@ class Option {
   Option required() const;
   /// Whether one mention takes all words that follow, for lists; they do unless this says no.
   Option allow_extra_args(bool allow) const;
+  /// It is taken, and is in no list.
+  Option unlisted() const;
   /// It may be given several times, with one value each.
   Option repeats() const;
   /// None to `count` values.
@@ -57,8 +75,9 @@ class Command {
   /// Runs after the whole command line was read.
   void callback(const std::function<void()>& run) const;
   void footer(const std::string& text) const;
-  /// The name of the first option in the help's group `heading` that the command line has; empty: it has none.
-  std::string given_of(const std::string& heading) const;
+  /// The name of the first option in the help's group `heading` that the command line has, but for `besides`; empty: it
+  /// has none.
+  std::string given_of(const std::string& heading, const std::string& besides = {}) const;
   CLI::App& app() const { return *app_; }
 
  private:

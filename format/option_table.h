@@ -67,7 +67,7 @@ enum class OptionKind : std::uint8_t {
 
 enum class OptionReader : std::uint8_t {
   kRuntime,  ///< libkarst, with `karst run` and without
-  kKarst,    ///< `karst run` and `karst count`: it takes a demangler, or files
+  kKarst,    ///< `karst run`: it takes a demangler, or files
   kLaunch,   ///< libkarst; karst says it of each program that it starts. It is in no list and on no page
 };
 
@@ -265,7 +265,7 @@ inline constexpr OptionRow kOptionTable[] = {
      .flag = "--file",
      .value = "FILE",
      .needs_calls = true,
-     .sentence = "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the trace "
+     .sentence = "Keep the history in FILE as well, for 'karst resolve' if karst or the machine dies before the trace "
                  "is written; %p: the process's number, %e: the program's name"},
     {.name = "core",
      .kind = OptionKind::kOnOff,

@@ -38,6 +38,12 @@ def positions(command):
     return [o for o in command["options"] if o["position"]]
 
 
+def heading_of(command, app, heading, escape):
+    """The heading of the commands' list that stands before this one, if it is the first of its group."""
+    first = next(c for c in app["commands"] if c["group"] == command["group"])
+    return heading.format(escape(command["group"])) if first is command else ""
+
+
 # Man pages ---------------------------------------------------------------------------------------------------------
 
 def roff(text):
@@ -110,7 +116,7 @@ def entry_help(option):
 
 ENVIRONMENT = ("KARST_OPTIONS has options with commas between, as in memory=256M,off=1; a backslash takes the next character "
                "as it is. What the command line says wins. What is unknown or malformed is said once and ignored.")
-KARST_ALONE = "karst run and karst count alone take:"
+KARST_ALONE = "karst run alone takes:"
 
 
 def environment_parts(command):
@@ -134,6 +140,7 @@ def main_page(app, version):
     title, _, rest = app["description"].partition("\n")
     body = f".SH DESCRIPTION\n{roff(title)}\n" + verbatim(rest) + ".SH COMMANDS\n"
     for c in app["commands"]:
+        body += heading_of(c, app, ".SS {}\n", roff)
         page = f" See \\fBkarst\\-{roff(c['name'])}\\fR(1)." if c["name"] != "help" else ""
         body += f".TP\n\\fBkarst {roff(c['name'])}\\fR\n{roff(c['description'])}.{page}\n"
     body += options_section(app) + footer_section(app["footer"])
@@ -205,8 +212,9 @@ def usage_of(path, command):
 def reference(app):
     out = ("# Reference\n\nAll commands and options, as `karst help COMMAND` and the man pages have them.\n"
            "`packaging/describe.py` makes this page from what karst says of itself; a test compares the two.\n"
-           "The [guide](guide/README.md) explains them, with their output.\n\n")
-    out += "".join(f"* [karst {c['name']}](#karst-{c['name']}): {escaped(c['description'])}\n" for c in app["commands"])
+           "The [guide](guide/README.md) explains them, with their output.\n")
+    out += "".join(heading_of(c, app, "\n{}:\n\n", escaped) +
+                   f"* [karst {c['name']}](#karst-{c['name']}): {escaped(c['description'])}\n" for c in app["commands"])
     out += markdown_command("karst", "karst COMMAND [OPTIONS]", {**app, "description": "Options before any command"})
     return out + "".join(markdown_command(f"karst {c['name']}", usage_of(f"karst {c['name']}", c), c)
                          for c in app["commands"])
@@ -230,7 +238,7 @@ def bash_completion(app):
             else:
                 values += f"    {pattern}) return ;;\n"
     top = " ".join(n for o in flags(app) for n in o["names"])
-    taking = " ".join(n for c in app["commands"] if c["name"] in ("run", "count") for o in flags(c)
+    taking = " ".join(n for c in app["commands"] if c["name"] == "run" for o in flags(c)
                       if o["takes_value"] and not o["value_optional"] for n in o["names"])
     return f"""# bash completion of karst; made by packaging/describe.py, needs bash alone
 _karst() {{
@@ -244,7 +252,7 @@ _karst() {{
     [ "$COMP_CWORD" -gt 2 ] || COMPREPLY=($(compgen -W "{names}" -- "$current"))
     return
   fi
-  if [ "$command" = run ] || [ "$command" = count ]; then
+  if [ "$command" = run ]; then
     # What follows the program's name is the program's.
     for ((i = 2; i < COMP_CWORD; i++)); do
       case ${{COMP_WORDS[i]}} in
@@ -267,7 +275,7 @@ _karst() {{
   case $current in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
     *)
-      if [ "$command" = run ] || [ "$command" = count ]; then
+      if [ "$command" = run ]; then
         compopt -o filenames
         COMPREPLY=($(compgen -c -- "$current") $(compgen -f -- "$current"))
       else
@@ -319,7 +327,7 @@ def zsh_completion(app):
         specs = [s for o in flags(c) for s in zsh_spec(o)]
         if c["name"] == "help":
             specs = ["'1:command:(" + " ".join(x["name"] for x in app["commands"]) + ")'"]
-        elif c["name"] in ("run", "count"):
+        elif c["name"] == "run":
             # As _arguments wants it, the rest of the line is the program's own.
             specs += ["'(-)1:program: _command_names -e'", "'*::arguments: _normal'"]
         else:

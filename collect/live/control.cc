@@ -160,7 +160,7 @@ Status Requester::apply(milliseconds limit) {
       if (state != ControlThread::kRunning)
         return Error{described(*target_) + " did not do it: " + why_uncontrollable(state)};
       return Error{described(*target_) + " has not done it within " + std::to_string(limit.count() / 1000) +
-                   " s; it may do so yet (karst status tells)"};
+                   " s; it may do so yet (karst ps PID tells)"};
     }
   }
   if (load(c.outcome) == static_cast<std::uint32_t>(ControlOutcome::kRefused))

@@ -1,4 +1,4 @@
-// What `karst count` has counted: the calls of each function in all processes of a run, with names.
+// What `karst run --count` has counted: the calls of each function in all processes of a run, with names.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -74,7 +74,7 @@ Result<ArenaView> arena_in(const CoreFile& core, int descriptor) {
   }
   if (first == nullptr)
     return Error{core.has_runtime
-                     ? "this core has no trace: its program ran with core=off or file=PATH ('karst recover PATH' reads "
+                     ? "this core has no trace: its program ran with core=off or file=PATH ('karst resolve PATH' reads "
                        "that), was not traced, or the core leaves shared memory out (bit 1 of coredump_filter)"
                      : "this core has no trace: its program did not carry libkarst"};
   if (header.size > kMostBytes) return Error{"the trace memory in this core has a damaged header"};
@@ -159,7 +159,7 @@ Result<Leftover> open_leftover(const std::filesystem::path& file) {
     return Error{"it is a trace already ('karst resolve' adds names to one)"};
   if (begins("\x28\xb5\x2f\xfd") || begins("\x1f\x8b") || begins("\x04\x22\x4d\x18"))
     return Error{"it is compressed: unpack it first (zstd -d, gzip -d, lz4 -d; coredumpctl dump)"};
-  return Error{"it is neither the file of an arena (file=PATH) nor a core file"};
+  return Error{"it is neither a trace, the file of an arena (file=PATH) nor a core file"};
 }
 
 Result<RecordingSummary> recover(Leftover left, RecoverOptions options, writing::TraceWriter& writer) {

@@ -28,7 +28,7 @@ struct karst_function {
   const char* name;    /* as in the trace; null: not known (karst_handle_function) */
   void* data;          /* the handlers', null at first */
   uint64_t calls;      /* of all threads, since its handlers are known; changed by atomic additions */
-  int32_t level; /* 1 at first; with 0 no handler is called. The handlers' to read and change, as `karst level` does */
+  int32_t level; /* 1 at first; with 0 no handler is called. The handlers' to read and change, as `karst on` does */
   uint32_t id;   /* in this process's trace */
 };
 struct karst_call {

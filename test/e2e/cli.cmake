@@ -8,7 +8,7 @@ foreach(part options calls sums compare terminal files)
                                     $<TARGET_FILE:cli_traces>)
 endforeach()
 
-add_executable(cli_text_test cli_names_test.cc cli_text_test.cc ${CMAKE_SOURCE_DIR}/cli/names.cc ${CMAKE_SOURCE_DIR}/cli/text.cc)
+add_executable(cli_text_test cli_names_test.cc cli_text_test.cc ${CMAKE_SOURCE_DIR}/cli/text/names.cc ${CMAKE_SOURCE_DIR}/cli/text/text.cc)
 target_link_libraries(cli_text_test PRIVATE karst_base karst_format karst_export fmt::fmt GTest::gtest_main)
 karst_instrument(cli_text_test)
 karst_test_headers(cli_text_test)

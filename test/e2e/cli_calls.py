@@ -99,7 +99,9 @@ class Report(Case):
         self.assertEqual(
             rows["work(int)"],
             {
-                "name": "work(int)",
+                "self_share": 0.751282,
+                "total_share": round((2500 + 1_500_000 + 1000 + 300) / 2_001_300, 6),
+                "function": "work(int)",
                 "module": "/bin/sample",
                 "file": "/src/sample.cc",
                 "line": 20,

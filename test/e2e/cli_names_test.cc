@@ -1,7 +1,7 @@
 // The same names as page/test/unit has for page/src/model/names.ts.
 #include <gtest/gtest.h>
 
-#include "cli/names.h"
+#include "cli/text/names.h"
 
 namespace karst::cli {
 namespace {

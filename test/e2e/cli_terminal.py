@@ -82,7 +82,7 @@ class Terminal(Case):
         lines = self.plain_lines("report", self.path("long.karst"), "--columns", "p99,calls", "--sort", "calls")
         self.assertRegex(lines[1], r"^ +p99 +calls  function$")
         self.assertRegex(lines[2], r"^ +5 ns +300  app::leaf$")
-        self.assertIn("there is no column 'size'; there are: self%, ",
+        self.assertIn("there is no column 'size'; there are: self_share, ",
                       self.bad(2, "report", self.path("sample.karst"), "--columns", "size"))
 
     def test_wide_is_what_a_pipe_gets(self):

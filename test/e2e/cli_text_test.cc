@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "cli/text.h"
 #include "base/uncertain.h"
+#include "cli/text/text.h"
 
 namespace karst::cli {
 namespace {

@@ -108,7 +108,7 @@ class Costs(TortureTest):
 
     def table(self, trace, *options):
         rows = csv.DictReader(io.StringIO(self.karst("report", trace, "--format", "csv", *options).stdout))
-        return {row["function"]: {key: int(row[key]) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
+        return {row["function"]: {key: int(row[key] or 0) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
 
     def at_once(self, trace):
         """What tracing took at once, by the function that it was in, in ns; texts have four digits."""
@@ -206,7 +206,7 @@ class Costs(TortureTest):
 
         def work(*options):
             said = json.loads(self.karst("diff", "--json", *traces, *options).stdout)
-            return next(f for f in said["functions"] if f["function"] == "work"), said
+            return next(f for f in said["functions"] if f["name"] == "work"), said
 
         (without, said), (recorded, _) = work(), work("--raw")
         self.assertFalse(without["changed"], without)

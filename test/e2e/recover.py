@@ -416,10 +416,10 @@ class Recover(support.TortureTest):
         os.mkfifo(self.here / "fifo")
         plain = self.run_plain("tell")
         self.assertEqual(plain.returncode, 0)
-        for name, words in (("text", "neither the file of an arena (file=PATH) nor a core file"), ("missing", "No such file"),
+        for name, words in (("text", "neither a trace, the file of an arena (file=PATH) nor a core file"), ("missing", "No such file"),
                             ("packed", "it is compressed: unpack it first"), ("empty", "neither"), ("fifo", "no regular file"),
                             (program(), "it is no core file of an x86-64 program")):
-            for command in ("recover", "where"):
+            for command in ("resolve", "recover", "where"):
                 done = karst(command, self.here / name)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn(words, done.stderr)

@@ -110,7 +110,7 @@ class ValuesAnswers(TortureTest):
         self.assertEqual(answer["rest"], {"values": 297, "calls": 594,
                                           "self_ns": sum(int(row["self_ns"]) for row in by_calls[3:])})
         text = karst("report", trace, "--by", "arg:n", "-f", "^step", "--columns", "calls,p50", "--sort", "p50")
-        self.assertRegex(text.splitlines()[1], "calls +p50 +n$")
+        self.assertRegex(text.splitlines()[1], "calls +p50 +value$")
         self.assertRegex(text.splitlines()[2], r"^ +1 +[\d.]+ [mu]s +500000$")
         self.assertIn("... and 299 more values: 598 calls, ", karst("report", trace, "--by", "arg:id", "-f", "^serve", "-n", 1))
 

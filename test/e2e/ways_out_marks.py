@@ -59,7 +59,7 @@ class Marks(TortureTest):
             for f in functions:
                 mark = MARKS.get(f["function"])
                 self.assertEqual({word: int(f[f"{word}_calls"]) for word in COUNTS},
-                                 {word: COUNTS["tail"] if word == mark == "tail" else int(word == mark) for word in COUNTS}, f["name"])
+                                 {word: COUNTS["tail"] if word == mark == "tail" else int(word == mark) for word in COUNTS}, f["function"])
         for name, mark in MARKS.items():
             (line,) = [line for line in text if re.search(rf"\s{re.escape(name)}(\s|$)", line)]
             self.assertIn(f"+{3 if mark == 'tail' else 1} {mark}", line)

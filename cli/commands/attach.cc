@@ -1,0 +1,598 @@
+// karst attach: waits until places in a running process are reached, and writes what led there.
+#include "collect/launch/attach.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/descriptor_limit.h"
+#include "cli/command.h"
+#include "cli/commands/samples.h"
+#include "cli/input/chosen_functions.h"
+#include "cli/input/given_options.h"
+#include "cli/input/noting.h"
+#include "cli/input/patched.h"
+#include "cli/input/program_options.h"
+#include "cli/input/states.h"
+#include "cli/input/system.h"
+#include "cli/input/target.h"
+#include "cli/text/help.h"
+#include "cli/text/text.h"
+#include "collect/launch/interruption.h"
+#include "collect/launch/sampled_process.h"
+#include "collect/launch/trigger.h"
+#include "collect/live/control.h"
+#include "format/filter_list.h"
+#include "format/options.h"
+#include "kernel/quiet_thread.h"
+#include "kernel/sampler.h"
+#include "write/trace_writer.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kSwitchLimit{10'000};
+
+struct Options {
+  std::string target;
+  std::vector<std::string> triggers;
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
+  bool multi = false;
+  std::string last = "200ms";
+  std::string output;
+  bool no_source = false;
+  StateArguments states;
+  // Of a program without sleds.
+  bool no_patch = false;
+  std::vector<std::string> libraries;
+  std::vector<std::string> probes;
+  std::string min_instructions;
+  std::optional<std::string> budget;  // none: as it was before, or kPlainBudget
+  std::optional<std::string> memory;
+  std::string fibers;  // empty: not asked for
+  std::optional<std::uint32_t> sample;
+  ValueArguments values;
+  SystemArguments system;
+};
+
+enum class Ended { kDone, kStopped, kProcessGone };
+
+/// Random bytes that the kernel gave the program are in it: after an exec it is another one.
+std::string image_of(const HeldProcess& process) {
+  std::ifstream file(process.path("auxv"), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// The process, its children by fork that a trigger was hit in, and what they become by exec.
+class Followed {
+ public:
+  collect::RecordedProcess& add(const HeldProcess& held, collect::ArenaView arena) {
+    all_.push_back({held, image_of(held), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
+    return all_.back().process;
+  }
+
+  /// Null when its history cannot be had.
+  collect::RecordedProcess* find(pid_t pid) {
+    for (One& one : all_)
+      if (one.held.number() == pid && one.held.is_there() && !one.replaced) return &one.process;
+    const auto held = HeldProcess::open(pid);
+    return held ? find(*held) : nullptr;
+  }
+
+  /// Arms triggers in what took the place of a program by exec, as soon as it is traced.
+  Status look_for_execs(collect::Triggers& triggers) {
+    for (One& one : all_) {
+      if (one.replaced) continue;
+      const std::string image = image_of(one.held);
+      if (image.empty() || image == one.image) continue;
+      one.replaced = true;
+      triggers.replaced(one.held.number());
+      coming_.push_back(one.held);
+    }
+    for (const HeldProcess& held : std::exchange(coming_, {})) {
+      if (!held.is_there()) continue;
+      if (find(held) == nullptr)
+        coming_.push_back(held);
+      else if (Status armed = triggers.arm(held); !armed)
+        return armed;
+    }
+    return Unit{};
+  }
+
+  /// Those of which moments were kept; `first_too`: and the one that was attached to.
+  std::vector<collect::RecordedProcess> take(bool first_too) {
+    std::vector<collect::RecordedProcess> processes;
+    for (One& one : all_)
+      if (!one.process.moments.empty() || (first_too && &one == &all_.front()))
+        processes.push_back(std::move(one.process));
+    return processes;
+  }
+
+ private:
+  struct One {
+    HeldProcess held;
+    std::string image;
+    bool replaced;
+    collect::RecordedProcess process;
+  };
+  collect::RecordedProcess* find(const HeldProcess& held) {
+    auto attached = collect::attach(held);
+    return attached ? &add(held, std::move(attached->arena)) : nullptr;
+  }
+
+  std::deque<One> all_;
+  std::vector<HeldProcess> coming_;
+};
+
+/// Signals that ask us to end wait from here on until somebody takes them.
+sigset_t hold_endings() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, s);
+  sigprocmask(SIG_BLOCK, &taken, nullptr);
+  return taken;
+}
+
+/// Until all triggers were hit, if there are any, Ctrl-C, or the process's end.
+Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, collect::Triggers& triggers,
+                            std::uint64_t last, Followed& followed) {
+  constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
+  const sigset_t taken = hold_endings();
+  const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
+  if (!signals) return Error{std::string("cannot wait for Ctrl-C by a descriptor: ") + std::strerror(errno)};
+  const Descriptor ended = process.ending();
+  while (true) {
+    std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
+    triggers.add_descriptors(descriptors);
+    kernel::wait_for(descriptors, kLookEveryMs);
+    for (collect::TriggerHit& hit : triggers.take()) {
+      std::fprintf(stderr, "karst: %s was reached in thread %d\n", printable(hit.what).c_str(),
+                   static_cast<int>(hit.hit.tid));
+      if (collect::RecordedProcess* of = followed.find(hit.hit.pid); of != nullptr)
+        collect::keep_hit(std::move(hit), last, *of);
+      else
+        say(fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid));
+    }
+    if (has_triggers && triggers.done()) return Ended::kDone;
+    if (descriptors[0].revents != 0) return Ended::kStopped;
+    if (descriptors[1].revents != 0 || !process.is_there()) return Ended::kProcessGone;
+    if (!has_triggers) continue;
+    if (const Status armed = followed.look_for_execs(triggers); !armed) return armed.error();
+    if (!triggers.waiting()) continue;
+    if (const Status armed = triggers.arm_again(); !armed) return armed.error();
+  }
+}
+
+/// NAME-PID-N.karst, N being the first number that is free.
+std::string free_name(const std::string& stem) {
+  for (int number = 1;; ++number) {
+    std::string path = stem + "-" + std::to_string(number) + ".karst";
+    if (std::error_code error; !std::filesystem::exists(path, error)) return path;
+  }
+}
+
+/// `budget`: in ppm; 0: there shall be none. Without, it is as it was. `only`: these functions and no others; null:
+/// those that were on.
+Status switch_on(collect::Attached& target, std::optional<std::uint32_t> budget,
+                 const std::vector<std::uint32_t>* only) {
+  auto requester = collect::Requester::take(target);
+  if (!requester) return requester.error();
+  if (budget)
+    if (Status set = requester->set_budget(*budget); !set) return set;
+  if (only != nullptr) {
+    leave_out_others(*requester, target, *only);
+    requester->choose(*only, true);
+  }
+  requester->set_off_at(0);
+  requester->set_enabled(true);
+  return requester->apply(kSwitchLimit);
+}
+
+/// What each text of a repeated option means. False: one of them is wrong, which was said.
+template <typename Choice>
+bool parse_choices(const std::vector<std::string>& texts, const std::string& option, std::vector<Choice>& to) {
+  for (const std::string& text : texts) {
+    auto choice = Choice::parse(text);
+    if (!choice) {
+      usage_error(option + " " + choice.error().message, "attach");
+      return false;
+    }
+    to.push_back(std::move(*choice));
+  }
+  return true;
+}
+
+bool chooses(const Options& options) { return !options.functions.empty() || !options.not_functions.empty(); }
+
+/// None: one of the options is wrong, which was said.
+std::optional<collect::PlainAttach> plain_attach(const Options& options) {
+  collect::PlainAttach plain;
+  plain.choice.programs = !options.no_patch;
+  if (!parse_choices(options.libraries, "--library", plain.choice.libraries) ||
+      !parse_choices(options.probes, "--probes", plain.choice.probes))
+    return std::nullopt;
+  constexpr std::size_t kMinInstructions = format::option_index("min-instructions");
+  if (const std::string& least = options.min_instructions; !least.empty()) {
+    if (const Status right = check_flag(kMinInstructions, least); !right) {
+      usage_error(right.error().message, "attach");
+      return std::nullopt;
+    }
+    plain.choice.min_instructions = *format::parse_min_instructions(least);
+  }
+  plain.options.budget = kPlainBudget;
+  for (const auto& [option, text] : {std::pair{format::option_index("budget"), &options.budget},
+                                     std::pair{format::option_index("memory"), &options.memory}}) {
+    if (!*text) continue;
+    if (const Status right = read_flag(option, **text, plain.options); !right) {
+      usage_error(right.error().message, "attach");
+      return std::nullopt;
+    }
+  }
+  if (!options.fibers.empty() && options.fibers != kFibersByStack && options.fibers != kNoFibers) {
+    usage_error("--fibers=" + options.fibers + ": stack or none is needed", "attach");
+    return std::nullopt;
+  }
+  // Until it is known which functions those are.
+  plain.options.off = chooses(options);
+  if (!options.fibers.empty()) plain.stacks = options.fibers == kFibersByStack;
+  return plain;
+}
+
+std::string stop_words(const collect::PatchedCode& patched) {
+  const std::string longest = duration_text(patched.longest_stop_ns);
+  std::string words = patched.stops == 1
+                          ? "all threads were stopped once, for " + longest
+                          : fmt::format("all threads were stopped {} times, for {} at most", patched.stops, longest);
+  constexpr std::uint64_t kMuch = 10'000'000;
+  if (patched.calls_ns >= kMuch)
+    words += fmt::format("; one did libkarst's part, for {} at most", duration_text(patched.calls_ns));
+  if (patched.left != 0)
+    words +=
+        "; " + plural(patched.left, "function") + " left alone: " +
+        (patched.problem.empty() ? "threads stand there, a jump would lie in two pages, or it is not as in its file"
+                                 : patched.problem);
+  return words;
+}
+
+/// To a process that has sleds, or was traced before.
+void say_what_adds_nothing(const Options& options) {
+  for (const auto& [option, is_given] : {std::pair{"--library", !options.libraries.empty()},
+                                         {"--probes", !options.probes.empty()},
+                                         {"--min-instructions", !options.min_instructions.empty()},
+                                         {"--fibers", !options.fibers.empty()},
+                                         {"--memory", options.memory.has_value()}})
+    if (is_given)
+      say(std::string(option) + " adds nothing to a process that has sleds, or was traced before; start it with " +
+          "'karst run " + option + "'");
+}
+
+/// Finds the process, which gets libkarst if it has none; says what was patched.
+Result<collect::Attached> find_or_load(const Options& options, const HeldProcess& process,
+                                       const collect::PlainAttach& plain, collect::Brought& brought) {
+  collect::PlainPrograms programs(plain.choice);
+  auto target = find_or_load_target(process, plain, programs, brought);
+  say_what_was_patched(programs.modules(), "as it runs");
+  if (target && brought.patched) {
+    say_what_was_not_named(plain.choice.libraries, programs.modules(), programs.loaded(), {});
+    say_which_probes(plain.choice.probes, programs.modules());
+  } else if (target) {
+    say_what_adds_nothing(options);
+  }
+  if (target && brought.patched) say(stop_words(*brought.patched));
+  if (target && brought.patched && !plain.stacks) say_why_fibers(collect::stack_switcher(programs));
+  return target;
+}
+
+/// Of a process that had libkarst or has sleds, which goes on with its own budget if none is given. Code that karst
+/// detach has put back gets its jumps again. `given`: what was read of the options. `is_on`: it is traced.
+Status go_on(collect::Attached& target, const Options& options, const format::RuntimeOptions& given, bool is_on) {
+  if (!is_on) {
+    const auto patched = collect::write_jumps(target.held);
+    if (!patched) return patched.error();
+    if (patched->functions != 0) say(stop_words(*patched));
+  }
+  if (!options.budget && !chooses(options) && is_on) return Unit{};
+  std::optional<std::uint32_t> budget;
+  if (options.budget) budget = given.budget;
+  if (!chooses(options)) return switch_on(target, budget, nullptr);
+  const auto chosen = functions_meant(target, symbols::FunctionFilter(options.functions, options.not_functions));
+  if (!chosen) return Error{chosen.error().message + "\nThe process has libkarst, and goes on"};
+  return switch_on(target, budget, &*chosen);
+}
+
+/// Without a place to wait for: the process is traced from here on.
+int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values,
+             const std::vector<collect::SystemWish>& systems) {
+  const auto process = find_process(options.target);
+  if (!process) return fail(process.error());
+  collect::Brought brought;
+  auto target = find_or_load(options, *process, plain, brought);
+  if (!target) return fail(target.error());
+  const collect::ControlState state = collect::control_state(target->arena);
+  if (!brought.patched || chooses(options))
+    if (const Status on = go_on(*target, options, plain.options, state.enabled || brought.patched); !on)
+      return fail(on.error());
+  const auto pid = static_cast<int>(target->process.pid);
+  const char* what = brought.tracing ? "is traced from now on"
+                     : state.enabled ? "was traced already"
+                                     : "is traced again";
+  const std::uint64_t left = brought.patched ? std::min<std::uint64_t>(brought.patched->left, state.functions) : 0;
+  const std::string count = count_text(state.functions - left);
+  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(), what,
+               chooses(options) ? (count_text(collect::control_state(target->arena).chosen) + " of " + count).c_str()
+                                : count.c_str());
+  if (values.any())
+    if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
+  const int status = systems.empty() ? kExitOk : begin_systems(*target, systems);
+  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; untraced: karst off --detach %d\n", pid, pid);
+  return status;
+}
+
+/// Whose code is being sampled, and what is known of its calls.
+struct Sampled {
+  HeldProcess held;
+  std::string name;
+  std::optional<collect::Attached> traced;  ///< none: only samples can be had of it
+};
+
+/// As find_or_load(). With --sample and --no-patch nothing comes into the process. Where libkarst cannot come into it,
+/// samples will do, which is said.
+Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach& plain, collect::Brought& brought) {
+  const auto process = find_process(options.target);
+  if (!process) return process.error();
+  auto facts = collect::process_facts(*process);
+  if (!facts) return facts.error();
+  const bool stays_as_it_is =
+      options.no_patch && options.triggers.empty() && options.probes.empty() && options.libraries.empty();
+  auto target = stays_as_it_is ? collect::attach(*process) : find_or_load(options, *process, plain, brought);
+  if (target) {
+    const bool is_on = collect::control_state(target->arena).enabled;
+    if (!brought.patched || chooses(options))
+      if (const Status on = go_on(*target, options, plain.options, is_on || brought.patched); !on) return on.error();
+    if (!is_on && !brought.patched)
+      say(fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name)));
+    return Sampled{*process, target->process.name, std::move(*target)};
+  }
+  facts = collect::process_facts(*process);
+  const bool may_be_sampled = facts && facts->state != 'Z' && (stays_as_it_is || facts->state != 'T') &&
+                              (geteuid() == 0 || facts->uid == geteuid());
+  if (!may_be_sampled || !options.triggers.empty()) return target.error();
+  if (!stays_as_it_is) say(target.error().message + "; only samples are taken");
+  return Sampled{*process, facts->name, std::nullopt};
+}
+
+/// What is written of what was followed.
+struct Kept {
+  std::uint64_t from = ~std::uint64_t{0};
+  std::uint64_t to = 0;
+  std::size_t moments = 0;
+};
+
+Kept kept_of(const std::vector<collect::RecordedProcess>& processes) {
+  Kept kept;
+  for (const collect::RecordedProcess& process : processes) {
+    for (const reader::Moment& moment : process.moments) {
+      kept.from = std::min(kept.from, moment.kept_from);
+      kept.to = std::max(kept.to, moment.kept_to);
+      ++kept.moments;
+    }
+  }
+  return kept;
+}
+
+/// What was followed from `begin` to `end`, or what was kept of it. Returns an exit status.
+int write_attached(const Options& options, std::vector<collect::RecordedProcess> processes, const ClockPair& begin,
+                   const ClockPair& end, reader::StateLog states, reader::SampleLog samples,
+                   writing::TraceWriter& writer, const std::string& output) {
+  const bool has_triggers = !options.triggers.empty();
+  const bool is_sampled = options.sample.value_or(0) != 0;
+  const Kept kept = kept_of(processes);
+  collect::RecordingOptions recording;
+  recording.source = !options.no_source;
+  recording.from = has_triggers ? kept.from : begin.ticks;
+  recording.to = has_triggers ? kept.to : end.ticks;
+  states = excerpt_states(states, recording.from, recording.to);
+  report_missing_states(options.states, states.source);
+  recording.states = &states;
+  samples = reader::excerpt_samples(samples, recording.from, recording.to);
+  if (is_sampled) recording.samples = &samples;
+  const collect::Interruption interruption;
+  const auto summary = collect::record(std::move(processes), {begin, end}, recording, writer);
+  if (!summary) return fail(summary.error());
+  for (const reader::Problem& problem : summary->problems) say(problem.message);
+  std::string what = has_triggers ? plural(kept.moments, "moment") + " kept" : std::string();
+  if (is_sampled) what += (what.empty() ? "" : ", ") + plural(samples.samples.size(), "sample");
+  if (summary->calls != 0 || has_triggers) what += ", " + count_text(summary->calls) + " calls";
+  std::fprintf(stderr, "karst: %s: %s\n", printable(output).c_str(), what.c_str());
+  return kExitOk;
+}
+
+int attach(const Options& options) {
+  const auto plain = plain_attach(options);
+  if (!plain) return kExitUsage;
+  const collect::ValueChoice values(options.values.arguments, options.values.returned);
+  auto systems = system_choice(options.system);
+  if (!systems) return usage_error(systems.error().message, "attach");
+  if (options.no_patch)
+    for (collect::SystemWish& wish : systems->wishes) wish.functions.clear();
+  const std::uint32_t per_second = options.sample.value_or(0);
+  const bool has_triggers = !options.triggers.empty();
+  if (!has_triggers && per_second == 0) return bring_in(options, *plain, values, systems->wishes);
+  std::vector<symbols::PlaceName> places;
+  for (const std::string& text : options.triggers) {
+    auto place = symbols::PlaceName::parse(text);
+    if (!place) return usage_error("--trigger: " + place.error().message, "attach");
+    places.push_back(std::move(*place));
+  }
+  std::uint64_t last_ns = 0;
+  if (!format::parse_duration(options.last.c_str(), last_ns))
+    return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "attach");
+  auto states = state_options(options.states);
+  if (!states) return usage_error(states.error().message, "attach");
+  collect::TriggerClock clock;  // measures the rate of time from here on
+  collect::Brought brought;
+  auto found = find_sampled(options, *plain, brought);
+  if (!found) return fail(found.error());
+  auto& target = found->traced;
+  if (target && values.any())
+    if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
+  if (target && !systems->wishes.empty())
+    if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
+  if (!target && (values.any() || !systems->wishes.empty()))
+    return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
+  const HeldProcess& process = found->held;
+  const pid_t pid = process.number();
+  std::replace(found->name.begin(), found->name.end(), '/', '_');  // the kernel's own name of a thread may have one
+  const std::string output =
+      options.output.empty() ? free_name(found->name + "-" + std::to_string(pid)) : options.output;
+  auto writer = writing::TraceWriter::create(output);
+  if (!writer) return fail(writer.error());
+  symbols::ResolveOptions resolve;
+  if (target)
+    resolve = collect::resolve_options(*target);
+  else
+    resolve.as = symbols::Credentials::of_process(process, geteuid(), getegid());
+  const ClockPair begin = read_clock_pair();
+  Followed followed;
+  reader::Process untraced;
+  if (target)
+    followed.add(process, std::move(target->arena));
+  else
+    untraced = collect::running_process(process);
+  collect::Triggers triggers(std::move(places), options.multi, resolve);
+  raise_descriptor_limit();  // an event needs one, and each thread has some
+  kernel::StateRecorder recorder(*states);
+  recorder.attach(pid);
+  kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
+  if (const Status sampled = sampler.attach(process); !sampled) {
+    if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
+    say("nothing is sampled: " + sampled.error().message);
+  }
+  if (has_triggers)
+    if (const Status armed = triggers.arm(process); !armed) return fail(armed.error());
+  for (const reader::Problem& problem : triggers.missing())
+    if (triggers.waiting()) say(problem.message);
+  hold_endings();  // who reads that may send one
+  std::fprintf(stderr,
+               has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"
+                            : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
+               static_cast<int>(pid));
+  auto ended = wait_for_hits(process, has_triggers, triggers, clock.to_ticks(last_ns), followed);
+  if (!ended) return fail(ended.error());
+  const ClockPair end = read_clock_pair();
+  reader::SampleLog samples = sampler.stop();
+  std::vector<collect::RecordedProcess> processes = followed.take(!has_triggers);
+  reader::StateLog log = recorder.stop();
+  if (!target) processes.push_back(collect::sampled_process(std::move(untraced), begin, resolve.as, samples, log));
+  if (processes.empty())
+    return fail({*ended == Ended::kProcessGone
+                     ? "the process ended, and nothing of it was reached: no trace was written"
+                     : "nothing was reached: no trace was written"});
+  if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
+  collect::add_sampled_processes(processes, begin, resolve.as, samples, log);
+  return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), *writer, output);
+}
+
+constexpr const char* kNeedsPlace = "Written when the place is reached";
+constexpr const char* kTrace = "The trace that is written";
+
+}  // namespace
+
+void register_attach(Command app, int& status) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      app.add_subcommand("attach", "Trace a process that runs; wait for a place in it, and write what led there");
+  command.footer(
+      "A process without libkarst gets it first, and is traced from then on. What was\n"
+      "built with karst-gcc or karst-g++ has its calls recorded as by 'karst run'; of\n"
+      "any other program the functions are patched while all its threads are stopped,\n"
+      "for some milliseconds. Without --trigger and --sample that is all.\n\n"
+      "The place is watched by a hardware breakpoint: the process is not stopped,\n"
+      "and not slowed down until it is hit. PLACE is a function, traced or not,\n"
+      "FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind it for\n"
+      "the first N times. Children by fork are waited for as well, and what the\n"
+      "process becomes by exec. Ends when all were reached, with the process, or at\n"
+      "Ctrl-C, and writes what was kept.");
+  add_target(command, options->target);
+  command.add_option("--trigger", options->triggers, "The place; may be given several times")
+      .type_name("PLACE")
+      .allow_extra_args(false);
+  command.add_option("-f,--function", options->functions, "Trace only functions whose demangled name matches")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+  command.add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+  command
+      .add_option("--budget", options->budget,
+                  "What tracing may cost: a share of the time, or off (default 5%, off if it was built for tracing)")
+      .type_name("SHARE");
+  add_value_options(command, options->values);
+  add_system_option(command, options->system);
+  in_group(command, kNeedsPlace, [&] {
+    command.add_flag("--multi", options->multi, "A name may be that of several functions");
+    command.add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
+        .type_name("TIME");
+  });
+  in_group(command, kTrace, [&] {
+    add_sample_option(command, options->sample,
+                      ", until the process ends or Ctrl-C; a process that cannot be patched has samples alone");
+    command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
+        .type_name("FILE");
+    add_state_options(command, options->states);
+    command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  });
+  in_group(command, "Programs that were not built for tracing", [&] {
+    command.add_flag("--no-patch", options->no_patch,
+                     "Leave their functions alone; with --sample nothing comes into the process at all");
+    command
+        .add_option("--library", options->libraries,
+                    "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*', or "
+                    "'libssl*:SSL_*' for those functions alone")
+        .type_name("GLOB[:FUNCTIONS]")
+        .allow_extra_args(false);
+    command.add_option("--probes", options->probes, "Note each time that these probes are passed, as 'karst run' does")
+        .type_name("PROVIDER:NAME")
+        .allow_extra_args(false);
+    command
+        .add_option("--min-instructions", options->min_instructions,
+                    "Leave out functions of fewer machine instructions that have no loop (default 12)")
+        .type_name("N");
+    command
+        .add_option("--fibers", options->fibers,
+                    "stack: all stacks that the program switches to have lanes of their own, as 'karst run' does for "
+                    "programs that are known to switch some; none: none has")
+        .type_name("HOW");
+    command.add_option("--memory", options->memory, "For the history of all threads (default 64M)").type_name("SIZE");
+  });
+  command.callback([options, command, &status] {
+    std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
+    const bool is_sampled = options->sample.value_or(0) != 0;
+    std::string what = " needs a place to wait for: --trigger";
+    if (options->triggers.empty() && alone.empty() && !is_sampled) {
+      alone = command.given_of(kTrace);
+      what += ", or --sample";
+    }
+    status = alone.empty() ? attach(*options) : usage_error(alone + what, "attach");
+  });
+}
+
+}  // namespace karst::cli

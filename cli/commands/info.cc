@@ -1,0 +1,548 @@
+// karst info: what a trace holds.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/program_facts.h"
+#include "analysis/selection.h"
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "base/plain_name.h"
+#include "cli/command.h"
+#include "cli/commands/samples.h"
+#include "cli/input/kept.h"
+#include "cli/input/patched.h"
+#include "cli/input/states.h"
+#include "cli/input/trace_input.h"
+#include "cli/text/progress.h"
+#include "cli/text/switch_text.h"
+#include "cli/text/table.h"
+#include "cli/text/terminal.h"
+#include "cli/text/text.h"
+#include "reader/trace.h"
+#include "symbols/open_trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::string format = "text";
+  TextOptions text;
+};
+
+struct ThreadFacts {
+  std::uint64_t calls = 0;
+  std::uint64_t open_calls = 0;
+  std::uint64_t elsewhere = 0;  // pieces of calls that are counted already, here or in the parent
+  std::uint64_t events = 0;
+  std::uint64_t span_ns = 0;
+  std::uint64_t short_calls = 0;  // left out
+};
+
+/// All that is printed, in either format.
+struct Facts {
+  std::vector<std::vector<ThreadFacts>> threads;  // by process and thread
+  std::uint64_t calls = 0;
+  std::uint64_t open_calls = 0;
+  std::uint64_t unwound_calls = 0;
+  std::uint64_t jumped_calls = 0;
+  std::uint64_t tail_calls = 0;
+  std::uint64_t left_calls = 0;  // of these: what they called is not in their times
+  std::uint64_t cut_calls = 0;
+  std::uint64_t notes = 0;
+  std::uint64_t overwritten = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t span_ns = 0;
+  std::vector<reader::Problem> problems;  // those of the file, then what the events showed
+};
+
+using CallsByName = std::map<std::string, std::uint64_t>;
+
+/// Adds calls that have no end though their caller has one.
+void add_unended(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls,
+                 CallsByName& of) {
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const auto ended = [&](std::size_t at) { return (calls.marks[at] & reader::kCallOpenEnd) == 0; };
+    const std::uint32_t parent = calls.parent[row];
+    if (ended(row) || parent == reader::kNoParent || !ended(parent) || reader::call_is_cut(calls.marks[row])) continue;
+    if ((calls.marks[row] & reader::kCallSwitched) == 0) ++of[trace.function(process, calls.function[row]).name];
+  }
+}
+
+/// "; of parse (12), next (3) and 2 more functions", those with most calls first.
+std::string names_text(const CallsByName& of) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::pair<std::uint64_t, std::string_view>> sorted;
+  for (const auto& [name, count] : of) sorted.emplace_back(count, name);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
+    text +=
+        fmt::format("{}{} ({})", i == 0 ? "; of " : ", ", plain_name(sorted[i].second), count_text(sorted[i].first));
+  if (sorted.size() > kMost) text += " and " + plural(sorted.size() - kMost, "more function");
+  return text;
+}
+
+Facts gather(const reader::Trace& trace) {
+  Facts facts;
+  facts.problems = trace.problems();
+  std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0, strange = 0, beyond = 0;
+  CallsByName unended;
+  Progress progress("counting calls", trace.event_count());
+  for (const reader::Process& process : trace.processes()) {
+    facts.overwritten += process.overwritten_events;
+    facts.lost += process.lost_events;
+    std::vector<ThreadFacts>& of_process = facts.threads.emplace_back();
+    for (const reader::Thread& thread : process.threads) {
+      const reader::Calls calls = reader::rebuild_calls(trace, thread);
+      ThreadFacts& of_thread = of_process.emplace_back();
+      for (const std::uint8_t marks : calls.marks) {
+        if (marks == reader::kCallComplete) continue;
+        const auto has = [marks](std::uint8_t mark) -> std::uint64_t { return (marks & mark) != 0 ? 1 : 0; };
+        const bool counted = has(reader::kCallResumed) == 0 && has(reader::kCallInherited) == 0;
+        of_thread.elsewhere += counted ? 0 : 1;
+        of_thread.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
+        facts.unwound_calls += has(reader::kCallUnwound);
+        facts.jumped_calls += reader::call_is_jumped(marks) ? 1 : 0;
+        facts.left_calls += reader::call_is_left(marks) ? 1 : 0;
+        facts.tail_calls += reader::call_is_cut(marks) ? 0 : has(reader::kCallTail);
+        facts.cut_calls += reader::call_is_cut(marks) ? 1 : 0;
+      }
+      of_thread.calls = calls.size() - of_thread.elsewhere;
+      of_thread.events = calls.events;
+      of_thread.short_calls = calls.short_calls;
+      if (calls.last_ticks > calls.first_ticks) {
+        of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
+      }
+      facts.calls += of_thread.calls;
+      facts.open_calls += of_thread.open_calls;
+      for (const reader::Note& note : calls.notes)
+        facts.notes += note.kind != static_cast<std::uint32_t>(format::NoteKind::kOverhead) ? 1 : 0;
+      out_of_order += calls.out_of_order;
+      unmatched += calls.unmatched_exits;
+      missing += calls.missing_exits;
+      if (calls.missing_exits != 0) add_unended(trace, process, calls, unended);
+      unknown += calls.unknown_ids;
+      gaps += calls.missing_blocks;
+      strange += calls.strange_jumps;
+      beyond += calls.beyond_limit;
+      progress.done += calls.events;
+    }
+  }
+  const std::uint64_t first = analysis::first_ticks(trace);
+  const std::uint64_t last = analysis::last_ticks(trace);
+  facts.span_ns = last > first ? trace.clock().to_ns(last - first) : 0;
+
+  auto add = [&](std::uint64_t count, const std::string& message) {
+    if (count != 0) facts.problems.push_back({message, count});
+  };
+  add(out_of_order, "events earlier than the one before them: their times cannot be trusted");
+  add(unmatched, "returns that fit no call: they are left out");
+  const bool is_patched = std::any_of(trace.processes().begin(), trace.processes().end(), [](const auto& process) {
+    return std::any_of(process.modules.begin(), process.modules.end(), [](const auto& m) { return m.patched; });
+  });
+  // No compiler of ours has seen such code: what it does was read from its instructions, maybe wrongly.
+  add(missing,
+      (is_patched ? "calls whose caller returned while they had not (a way out that was not seen, or a lost event; in "
+                    "code that was not built for tracing a fault of Karst's: leave their functions out by "
+                    "--not-function, and tell us): marked open"
+                  : "calls whose caller returned while they had not (a way out that was not seen, or a lost event): "
+                    "marked open") +
+          names_text(unended));
+  add(unknown, "events of functions that the trace has no record of: shown as function#ID");
+  add(strange, "longjmps to a place whose call is not open (to another stack?): what they ended is not known");
+  add(beyond, "events or calls beyond what can be shown of one thread: left out");
+  add(gaps, "blocks missing within a thread's history: calls around each gap are marked open");
+  return facts;
+}
+
+const char* rate_source(std::uint32_t source) {
+  switch (static_cast<format::RateSource>(source)) {
+    case format::RateSource::kPairs:
+      return "measured against CLOCK_MONOTONIC_RAW";
+    case format::RateSource::kPerf:
+      return "from the kernel (perf)";
+    case format::RateSource::kCpuid:
+      return "from CPUID";
+  }
+  return "of unknown source";
+}
+
+std::string ending(const reader::Process& process) {
+  const int status = process.wait_status;
+  if (status == -1) {
+    return (process.flags & format::kProcessEnded) != 0 ? "ended, status not known" : "had not ended";
+  }
+  if (WIFEXITED(status)) return fmt::format("exited with status {}", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) {
+    const char* name = ::sigabbrev_np(WTERMSIG(status));
+    return fmt::format("killed by {}{}", name != nullptr ? "SIG" : "signal ",
+                       name != nullptr ? std::string(name) : std::to_string(WTERMSIG(status)));
+  }
+  return fmt::format("ended with wait status {:#x}", status);
+}
+
+std::uint64_t functions_of(const reader::Process& process, const reader::Module& module) {
+  return static_cast<std::uint64_t>(
+      std::count_if(process.functions.begin(), process.functions.end(),
+                    [&](const reader::Function& f) { return f.id != 0 && !f.tail_exit && f.module == module.index; }));
+}
+
+/// Functions of a module of which the trace does not tell all.
+struct Missing {
+  std::uint64_t names = 0, lines = 0;
+};
+
+Missing missing_of(const reader::Process& process, const reader::Module& module) {
+  Missing missing;
+  for (const reader::Function& f : process.functions) {
+    if (f.id == 0 || f.tail_exit || f.note || f.module != module.index) continue;
+    if (f.name.empty() || (f.link_name.empty() && f.name.find("+0x") != std::string::npos)) ++missing.names;
+    if (f.file.empty()) ++missing.lines;
+  }
+  return missing;
+}
+
+// The wall-clock time of `ticks`; 0 when the trace does not tell.
+std::uint64_t realtime(const reader::Trace& trace, std::uint64_t ticks) {
+  if (trace.clock().pairs.empty()) return 0;
+  const ClockPair& pair = trace.clock().pairs.front();
+  return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
+                             : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
+}
+
+std::uint64_t start_ticks(const reader::Process& process, const reader::Trace& trace) {
+  return process.start_ticks != 0 ? process.start_ticks : analysis::first_ticks(trace);
+}
+
+std::string command_of(const reader::Process& process) {
+  std::string command;
+  for (const std::string& argument : process.command_line)
+    command += (command.empty() ? "" : " ") + printable(argument);
+  return command;
+}
+
+const char* origin_of(const reader::Process& process) {
+  return (process.flags & format::kProcessForked) != 0 ? "forked" : process.parent != 0 ? "started" : "";
+}
+
+void say(Screen& screen, const std::string& line) { screen.output().append(line + "\n"); }
+
+/// The line above a part.
+void head(Screen& screen, const std::string& text) {
+  say(screen, screen.paint(Style::kStrong, shorten(text, screen.width(), Shorten::kEnd)));
+}
+
+/// What is left of a width, which may be 0 for any.
+std::size_t less(std::size_t width, std::size_t by) { return width == 0 ? 0 : width - by; }
+
+// Which process came from which, each below the one that made it, in order of their coming.
+void print_process_tree(const reader::Trace& trace, const Facts& facts, Screen& screen) {
+  const auto& processes = trace.processes();
+  std::unordered_map<std::uint32_t, std::size_t> place;  // of a process by its index in the file
+  for (std::size_t i = 0; i < processes.size(); ++i) place[processes[i].index] = i;
+  std::vector<std::vector<std::size_t>> children(processes.size() + 1);  // of each place; the last: of none
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const auto parent = processes[i].parent != 0 ? place.find(processes[i].parent - 1) : place.end();
+    // A parent is always an earlier one; what a damaged file says otherwise is no tree.
+    children[parent != place.end() && parent->second < i ? parent->second : processes.size()].push_back(i);
+  }
+  say(screen, "");
+  head(screen, "processes");
+  std::vector<std::pair<std::size_t, std::size_t>> rest;  // place and level, the next one last
+  const auto add = [&](std::size_t of, std::size_t level) {
+    for (auto i = children[of].rbegin(); i != children[of].rend(); ++i) rest.emplace_back(*i, level);
+  };
+  add(processes.size(), 0);
+  while (!rest.empty()) {
+    const auto [i, level] = rest.back();
+    rest.pop_back();
+    const reader::Process& process = processes[i];
+    std::uint64_t calls = 0;
+    for (const ThreadFacts& t : facts.threads[i]) calls += t.calls;
+    const std::size_t spaces = std::min<std::size_t>(level, screen.width() == 0 ? 40 : 10) * 2;
+    const bool forked = (process.flags & format::kProcessForked) != 0;
+    say(screen,
+        shorten(fmt::format("  {:>14}  {:{}}{} {}  {}{}", count_text(calls), "", spaces, process.pid,
+                            printable(process.name), origin_of(process), forked ? "" : "  " + command_of(process)),
+                screen.width(), Shorten::kEnd));
+    add(i, level + 1);
+  }
+}
+
+/// Empty: it is in none.
+std::string_view group_of(const std::map<std::uint32_t, std::string_view>& groups, const reader::Thread& thread) {
+  const auto group = thread.fiber ? groups.end() : groups.find(thread.index);
+  return group == groups.end() ? std::string_view() : group->second;
+}
+
+void print_threads(const reader::Process& process, const std::vector<ThreadFacts>& facts, Screen& screen) {
+  const std::map<std::uint32_t, std::string_view> groups = analysis::thread_groups(process);
+  std::vector<Column> columns{
+      {"thread", "thread", false, true, 0, 8}, {"calls", "calls", false, true, 0, 14},
+      {"span", "span", false, true, 0, 12},    {"overwritten", "overwritten", false, true, 1, 14},
+      {"lost", "lost", false, true, 2, 10},    {"name", "name", true}};
+  if (!groups.empty()) columns.insert(columns.end() - 1, {"group", "group", true, false, 0, 16});
+  Table table(std::move(columns), Shorten::kEnd, "  ");
+  for (std::size_t i = 0; i < process.threads.size(); ++i) {
+    const reader::Thread& thread = process.threads[i];
+    std::vector<std::string> row{std::to_string(thread.tid),      count_text(facts[i].calls),
+                                 duration_text(facts[i].span_ns), count_text(thread.overwritten_events),
+                                 count_text(thread.lost_events),  printable(thread.name)};
+    if (!groups.empty()) row.insert(row.end() - 1, printable(group_of(groups, thread)));
+    table.add(std::move(row));
+  }
+  table.print(screen);
+}
+
+void print_modules(const reader::Process& process, Screen& screen) {
+  Table table({{"functions", "functions", false, true, 0, 9},
+               {"unnamed", "unnamed", false, true, 2, 7},
+               {"no-line", "no line", false, true, 2, 7},
+               {"loaded", "loaded at", true, true, 1, 18},
+               {"build-id", "build-id", true, false, 0, 40},
+               {"module", "module", true}},
+              Shorten::kPath, "  ");
+  for (const reader::Module& module : process.modules) {
+    const Missing missing = missing_of(process, module);
+    table.add({count_text(functions_of(process, module)), count_text(missing.names), count_text(missing.lines),
+               fmt::format("{:#x}", module.bias), module.build_id.empty() ? "none" : hex(module.build_id),
+               printable(module.path)});
+  }
+  table.print(screen);
+}
+
+void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
+                   Screen& screen) {
+  const auto line = [&screen](const std::string& text) { say(screen, "  " + wrap(text, less(screen.width(), 2), 4)); };
+  say(screen, "");
+  head(screen, fmt::format("process {} {}: {}", process.pid, printable(process.name), command_of(process)));
+  const std::uint64_t started = realtime(trace, start_ticks(process, trace));
+  line(fmt::format("{}{}; parent {}; executable {}", started != 0 ? "tracing began " + time_text(started) + "; " : "",
+                   ending(process), process.parent_pid, printable(process.executable)));
+  for (const std::string_view text : analysis::app_info(process)) line("says of itself: " + printable(text));
+  if (!process.options.empty()) line("options " + printable(process.options));
+  if ((process.flags & format::kProcessForked) != 0) {
+    std::uint64_t inherited = 0;
+    for (const reader::Thread& thread : process.threads) inherited += thread.inherited;
+    line(
+        fmt::format("forked by its parent, inside {} of its parent's calls (not counted here)", count_text(inherited)));
+  }
+  if ((process.flags & format::kProcessOff) != 0) line("started with tracing off");
+  if ((process.flags & format::kProcessLate) != 0) line("ran already when tracing came (karst attach)");
+  const auto duration = [&](std::uint64_t ticks) { return duration_text(trace.clock().to_ns(ticks)); };
+  if (process.min_duration_ticks != 0) {
+    std::uint64_t left_out = 0;
+    for (const ThreadFacts& t : threads) left_out += t.short_calls;
+    line(fmt::format("calls shorter than {} that contain nothing kept are left out ({} of them by the reader)",
+                     duration(process.min_duration_ticks), count_text(left_out)));
+  }
+  if (process.clock_period_ticks != 0) {
+    line(fmt::format("times by a clock thread, every {}; the longest time that it did not run: {}",
+                     duration(process.clock_period_ticks), duration(process.clock_longest_ticks)));
+  }
+  if ((process.flags & format::kProcessDamaged) != 0) {
+    line("its trace memory held values that cannot be: what was sound was kept");
+  }
+  const std::vector<std::string> untraced = switch_lines(trace, process);
+  for (std::size_t i = 0; i < untraced.size(); ++i)
+    say(screen,
+        "  " + wrap(fmt::format("{:<12} {}", i == 0 ? "not traced:" : "", untraced[i]), less(screen.width(), 2), 15));
+  const auto fibers = std::count_if(process.threads.begin(), process.threads.end(),
+                                    [](const reader::Thread& thread) { return thread.fiber; });
+  if (fibers != 0)
+    line(fmt::format("{}, each as a thread of its own below, numbered from {} on",
+                     plural(static_cast<std::uint64_t>(fibers), "fiber"), reader::kFirstFiberTid));
+  say(screen, "");
+  print_threads(process, threads, screen);
+  if (process.modules.empty()) return;
+  say(screen, "");
+  print_modules(process, screen);
+  for (const std::string& words : left_alone(process.modules)) line(words);
+}
+
+void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) {
+  const Clock& clock = trace.clock();
+  const auto line = [&screen](const char* what, const std::string& text) {
+    screen.output().append(fact(what, text, screen.width()));
+  };
+  head(screen,
+       fmt::format("{}: {}, Karst trace version {}.{}, {}, {}", printable(trace.name()), size_text(trace.file_size()),
+                   format::kMajorVersion, trace.minor_version(), trace.resolved() ? "with names" : "without names",
+                   trace.complete() ? "complete" : "cut short"));
+  line("calls", fmt::format("{}, {} of them open ({} events)", count_text(facts.calls), count_text(facts.open_calls),
+                            count_text(trace.event_count())));
+  if (facts.unwound_calls + facts.jumped_calls + facts.tail_calls != 0) {
+    line("ended by",
+         fmt::format("exceptions {}, longjmp {}, tail calls {}; the others returned", count_text(facts.unwound_calls),
+                     count_text(facts.jumped_calls), count_text(facts.tail_calls)));
+    if (facts.left_calls != 0)
+      line("",
+           fmt::format("{} of the tail calls were left before what they called came back: it stands beside them, and "
+                       "is not in their times",
+                       count_text(facts.left_calls)));
+  }
+  if (facts.notes != 0) line("notes", fmt::format("{} (karst notes)", count_text(facts.notes)));
+  line("span", fmt::format("{} kept; {} events overwritten, {} lost", duration_text(facts.span_ns),
+                           count_text(facts.overwritten), count_text(facts.lost)));
+  line("clock", fmt::format("{} ticks a second, {}; {} readings of the kernel's clocks",
+                            count_text(clock.ticks_per_second), rate_source(clock.rate_source), clock.pairs.size()));
+  const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
+  if (started != 0 && trace.event_count() != 0) line("first event", time_text(started));
+  line("sources", plural(trace.sources().size(), "file"));
+  print_states(trace, screen);
+  print_samples(trace, screen);
+  print_moments(trace, screen);
+  if (trace.processes().size() > 1) print_process_tree(trace, facts, screen);
+  for (std::size_t i = 0; i < trace.processes().size(); ++i) {
+    print_process(trace, trace.processes()[i], facts.threads[i], screen);
+  }
+  if (!trace.untraced().empty()) {
+    say(screen, "");
+    head(screen, "not in the trace, though started by what is");
+  }
+  for (const reader::UntracedProgram& u : trace.untraced())
+    say(screen, "  " + wrap(printable(u.program) + " " + printable(u.reason), less(screen.width(), 2), 4));
+  if (facts.problems.empty()) return;
+  say(screen, "");
+  head(screen, "problems");
+  for (const reader::Problem& problem : facts.problems) {
+    say(screen, fmt::format("  {:>6}  ", count_text(problem.count)) +
+                    wrap(printable(problem.message), less(screen.width(), 1), 10));
+  }
+}
+
+void write_process(Json& json, const reader::Trace& trace, const reader::Process& process,
+                   const std::vector<ThreadFacts>& threads) {
+  const Clock& clock = trace.clock();
+  const int status = process.wait_status;
+  const bool known = status != -1;
+  json.line().open('{').field("index", process.index);
+  json.field("parent", process.parent != 0 ? std::optional(process.parent - 1) : std::nullopt);
+  json.field("forked", (process.flags & format::kProcessForked) != 0).field("pid", process.pid);
+  json.field("parent_pid", process.parent_pid).field("name", process.name).field("executable", process.executable);
+  json.field("options", process.options);
+  json.list("command_line", process.command_line, [](const std::string& argument) { return argument; });
+  json.list("app_info", analysis::app_info(process), [](std::string_view text) { return text; });
+  json.field("ended", (process.flags & format::kProcessEnded) != 0);
+  json.field("exit_status", known && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt);
+  json.field("signal", known && WIFSIGNALED(status) ? std::optional(WTERMSIG(status)) : std::nullopt);
+  json.field("started_realtime_ns", realtime(trace, start_ticks(process, trace)));
+  json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
+  write_switches(json.key("switches"), trace, process);
+  json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);
+  json.field("min_duration_ns", clock.to_ns(process.min_duration_ticks));
+  json.field("clock", process.clock_period_ticks != 0 ? "thread" : "tsc");
+  json.field("clock_period_ns", clock.to_ns(process.clock_period_ticks));
+  json.field("clock_longest_ns", clock.to_ns(process.clock_longest_ticks)).key("threads").open('[');
+  const std::map<std::uint32_t, std::string_view> groups = analysis::thread_groups(process);
+  for (std::size_t i = 0; i < process.threads.size(); ++i) {
+    const reader::Thread& thread = process.threads[i];
+    json.line().open('{').field("tid", thread.tid).field("name", thread.name).field("calls", threads[i].calls);
+    json.field("fiber", thread.fiber).field("group", group_of(groups, thread));
+    json.field("inherited_calls", thread.inherited).field("open_calls", threads[i].open_calls);
+    json.field("events", threads[i].events).field("span_ns", threads[i].span_ns);
+    json.field("overwritten_events", thread.overwritten_events).field("lost_events", thread.lost_events);
+    json.field("exited", thread.exited).close('}');
+  }
+  json.close(']').key("modules").open('[');
+  for (const reader::Module& module : process.modules) {
+    json.line().open('{').field("path", module.path).field("build_id", hex(module.build_id));
+    json.field("load_address", fmt::format("{:#x}", module.bias));
+    json.field("functions", functions_of(process, module));
+    const Missing missing = missing_of(process, module);
+    json.field("unnamed", missing.names).field("without_line", missing.lines);
+    json.field("patched", module.patched).field("left_alone", module.left_alone).close('}');
+  }
+  json.close(']').close('}');
+}
+
+void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
+  const Clock& clock = trace.clock();
+  Json json;
+  json.open('{').field("file", trace.name()).field("size", trace.file_size());
+  json.field("version", fmt::format("{}.{}", format::kMajorVersion, trace.minor_version()));
+  json.field("resolved", trace.resolved()).field("complete", trace.complete()).field("events", trace.event_count());
+  json.field("calls", facts.calls).field("open_calls", facts.open_calls).field("cut_calls", facts.cut_calls);
+  json.field("unwound_calls", facts.unwound_calls).field("jumped_calls", facts.jumped_calls);
+  json.field("tail_calls", facts.tail_calls)
+      .field("left_calls", facts.left_calls)
+      .field("notes", facts.notes)
+      .field("overwritten_events", facts.overwritten);
+  json.field("lost_events", facts.lost).field("span_ns", facts.span_ns);
+  json.field("source_files", trace.sources().size());
+  json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);
+  json.field("rate_source", rate_source(clock.rate_source)).field("pairs", clock.pairs.size());
+  json.field("first_event_realtime_ns", realtime(trace, analysis::first_ticks(trace))).close('}');
+  write_states(json.key("states"), trace);
+  write_samples(json.key("samples"), trace);
+  write_moments(json.key("kept"), trace);
+  json.key("processes").open('[');
+  for (std::size_t i = 0; i < trace.processes().size(); ++i) {
+    write_process(json, trace, trace.processes()[i], facts.threads[i]);
+    json.flush(out);
+  }
+  json.close(']').key("untraced").open('[');
+  for (const reader::UntracedProgram& u : trace.untraced())
+    json.line().open('{').field("program", u.program).field("reason", u.reason).close('}');
+  json.close(']').key("problems").open('[');
+  for (const reader::Problem& problem : facts.problems)
+    json.line().open('{').field("message", problem.message).field("count", problem.count).close('}');
+  json.close(']').close('}').flush(out);
+  out.append("\n");
+}
+
+int info(const Options& options) {
+  std::string file = options.input.file;
+  if (file.empty()) {
+    auto newest = newest_trace();
+    if (!newest) return fail(newest.error());
+    file = std::move(*newest);
+  }
+  auto trace = reader::Trace::open(file);
+  // Of functions only those of kept moments are named here.
+  const auto keeps = [](const reader::Process& process) { return !process.moments.empty(); };
+  if (trace && std::any_of(trace->processes().begin(), trace->processes().end(), keeps)) {
+    const symbols::ResolveOptions names;
+    symbols::name_functions(*trace, names.with(symbols::Credentials::of_file(file)), nullptr);
+  }
+  if (!trace) return fail(trace.error());
+  const Facts facts = gather(*trace);
+  if (options.format == "json") {
+    Output out = Output::to_stdout();
+    print_json(*trace, facts, out);
+    return finish_output(out, *trace);
+  }
+  Screen screen(options.text);
+  print_text(*trace, facts, screen);
+  return screen.finish(&*trace);
+}
+
+}  // namespace
+
+void register_info(Command app, int& status) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      app.add_subcommand("info", "Show what a trace holds: processes, threads, modules, counts, problems");
+  command.footer(
+      "'open' calls have a begin or an end that is not known; 'overwritten' events\n"
+      "gave way to newer ones when memory was full; 'lost' ones were never recorded.\n"
+      "A trace with problems is still a trace: each line of 'problems' says what is\n"
+      "affected.");
+  add_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "json"});
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = info(*options); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,169 @@
+// karst view: a trace in the browser.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/input/kept.h"
+#include "cli/input/trace_input.h"
+#include "cli/text/text.h"
+#include "engine/server/server.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  bool keep = false;
+  bool no_browser = false;
+  std::uint32_t kept = 0;
+};
+
+constexpr const char* kFooter =
+    "Usage: karst view [OPTIONS] [FILE [FILE2]]\n\n"
+    "The page is served to this machine alone, under an address that cannot be guessed. The server ends when the page "
+    "is closed.\n"
+    "Two files are shown side by side, and compared.";
+
+// Starts the desktop's way to open an address; false when there is none.
+bool open_browser(const std::string& url) {
+  std::string program = "xdg-open";
+  std::string address = url;
+  char* arguments[] = {program.data(), address.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // Browsers are talkative.
+  for (const int fd : {0, 1, 2})
+    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = 0;
+  const bool started = ::posix_spawnp(&child, program.c_str(), &actions, &attributes, arguments, environ) == 0;
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (!started) return false;
+  // xdg-open comes back once it has found a browser, or at once with a status when it has not; some stay as long as
+  // the browser does.
+  for (int i = 0; i < 20; ++i) {
+    int status = 0;
+    if (::waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    ::usleep(100'000);
+  }
+  return true;
+}
+
+bool has(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+}  // namespace
+
+int view_traces(const std::vector<std::string>& given, bool keep, bool no_browser, std::uint32_t kept) {
+  std::vector<std::string> files = given;
+  if (files.empty()) {
+    auto newest = newest_trace();
+    if (!newest) return fail(newest.error());
+    files.push_back(std::move(*newest));
+  }
+  // What is no trace is said here, not by a page that shows nothing. The server opens the files again.
+  for (const std::string& file : files)
+    if (const auto trace = reader::Trace::open(file, true); !trace) return fail(trace.error());
+  std::string shown;
+  if (kept != 0) {
+    auto address = page_address_of(files.front(), kept);
+    if (!address) return fail(address.error());
+    shown = std::move(*address);
+  }
+  // All threads made from here on leave these signals to the one that waits for them.
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+
+  engine::ServerOptions options;
+  options.files.assign(files.begin(), files.end());
+  options.version = KARST_VERSION;
+  options.keep = keep;
+  auto server = engine::Server::start(std::move(options));
+  if (!server) return fail(server.error());
+  const std::string url = (*server)->url() + shown;
+  const bool remote = has("SSH_CONNECTION") && !has("DISPLAY") && !has("WAYLAND_DISPLAY");
+
+  if (remote) {
+    std::fprintf(stderr,
+                 "karst: this is a session over ssh. On the machine where your browser is, run\n"
+                 "  ssh -N -L %d:127.0.0.1:%d %s\nand open there:\n",
+                 (*server)->port(), (*server)->port(), "THIS-HOST");
+  }
+  // The address alone on stdout, so that scripts can read it.
+  const bool is_told = std::printf("%s\n", url.c_str()) >= 0 && std::fflush(stdout) == 0;
+  if (!is_told && (no_browser || remote))
+    return fail({std::string("the page's address cannot be written to standard output: ") + std::strerror(errno)});
+  std::thread waiter;
+  try {
+    waiter = std::thread([&ending, &server] {
+      int signal = 0;
+      sigwait(&ending, &signal);
+      (*server)->stop();
+    });
+  } catch (const std::system_error& error) {
+    return fail({std::string("no thread can be had to wait for Ctrl-C: ") + error.what()});
+  }
+  std::thread opener;
+  if (!no_browser && !remote) {
+    constexpr const char* kNone = "karst: no browser could be started; open the address above in yours\n";
+    try {
+      opener = std::thread([url] {
+        if (!open_browser(url)) std::fputs(kNone, stderr);
+      });
+    } catch (const std::system_error&) {
+      std::fputs(kNone, stderr);
+    }
+  }
+  (*server)->run();
+  if (opener.joinable()) opener.join();
+  ::kill(::getpid(), SIGTERM);  // blocked everywhere: wakes the waiter alone
+  waiter.join();
+  const std::string why = (*server)->failure();
+  return why.empty() ? kExitOk : fail({why});
+}
+
+void register_view(Command app, int& status) {
+  auto options = std::make_shared<Options>();
+  Command command = app.add_subcommand("view", "Look at a trace in the browser");
+  command.footer(kFooter);
+  command
+      .add_option("FILE", options->files,
+                  "The trace (default: the newest .karst file here that is yours); a second one to compare it with")
+      .at_most(2)
+      .type_name("");
+  command.add_flag("--keep", options->keep, "Go on serving when the page was closed");
+  command.add_flag("--no-browser", options->no_browser, "Only print the address");
+  command
+      .add_option("--kept", options->kept, "Begin at kept moment N of the (first) trace, as 'karst info' numbers them")
+      .check(positive())
+      .type_name("N");
+  command.callback(
+      [options, &status] { status = view_traces(options->files, options->keep, options->no_browser, options->kept); });
+}
+
+}  // namespace karst::cli
