@@ -62,11 +62,11 @@ class Judging(unittest.TestCase):
 
     def test_variants_are_held_against_floor_and_plain_program(self):
         one = variants.judged_pairs("leaf, 1 thread", {"floor": 20.0, "not instrumented": 1.0, "karst --clock thread": 8.1,
-                                                       "karst --min-duration 5us": 25.0, "karst count": 4.0}, 1, [])
+                                                       "karst --min-duration 5us": 25.0, "karst run --count": 4.0}, 1, [])
         self.assertEqual({row.name: row.met for row in one if row.met is not None},
-                         {"karst --clock thread": False, "karst --min-duration 5us": True, "karst count": True})
-        two = variants.judged_pairs("leaf, 2 threads", {"floor": 20.0, "not instrumented": 1.0, "karst count": 5.6}, 2, one)
-        self.assertEqual([row.met for row in two if row.name == "karst count"], [False])
+                         {"karst --clock thread": False, "karst --min-duration 5us": True, "karst run --count": True})
+        two = variants.judged_pairs("leaf, 2 threads", {"floor": 20.0, "not instrumented": 1.0, "karst run --count": 5.6}, 2, one)
+        self.assertEqual([row.met for row in two if row.name == "karst run --count"], [False])
 
     def test_a_core_that_others_use_is_told_of(self):
         core = calls.Core.__new__(calls.Core)

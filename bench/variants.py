@@ -1,4 +1,4 @@
-"""What other hooks cost and bring: --min-duration, --clock thread, karst count; beside uftrace -t and XRay's threshold."""
+"""What other hooks cost and bring: --min-duration, --clock thread, karst run --count; beside uftrace -t and XRay's threshold."""
 
 import os
 import re
@@ -30,12 +30,12 @@ def counted_pair(scratch, work, threads):
     traced = calls.program("karst", str(karst_tool("karst-gcc")))
     pairs, warmup = 20_000_000, 1_000_000
     out = f"{scratch}/counts.csv"
-    child = run_child([karst_tool("karst"), "count", "--format", "csv", "-o", out, traced,
+    child = run_child([karst_tool("karst"), "run", "--count", "--format", "csv", "-o", out, traced,
                        *calls.arguments(work, threads, pairs, warmup)], env=PIN)
     with open(out, encoding="utf-8") as file:
         counted = sum(int(line.rsplit(",", 1)[1]) for line in file.readlines()[1:])
     if counted < threads * (pairs + warmup):
-        raise BenchError(f"karst count has {counted} calls of {threads * (pairs + warmup)}")
+        raise BenchError(f"karst run --count has {counted} calls of {threads * (pairs + warmup)}")
     return calls.parse_ns(child.output)
 
 
@@ -54,7 +54,7 @@ def pair_rows(rounds, peers, scratch, notes):
                     scratch, ["--min-duration", THRESHOLD], work, threads, 5_000_000),
                 "karst --fibers=stack": lambda: traced_pair(
                     scratch, ["--fibers=stack"], work, threads, 5_000_000, threads * 5_000_000),
-                "karst count": lambda: counted_pair(scratch, work, threads),
+                "karst run --count": lambda: counted_pair(scratch, work, threads),
             }
             if threads < (os.cpu_count() or 1):
                 runs["karst --clock thread"] = lambda: traced_pair(
@@ -79,14 +79,14 @@ def judged_pairs(title, medians, threads, before):
             row.target, row.met = f"<= {MIN_DURATION_RATIO} x floor", value <= MIN_DURATION_RATIO * floor
         elif name == "karst --clock thread" and threads == 1:
             row.target, row.met = f"<= {CLOCK_RATIO:.2f} x floor", value <= CLOCK_RATIO * floor
-        elif name == "karst count":
+        elif name == "karst run --count":
             added = value - plain
             if threads == 1:
                 row.target, row.met = f"<= +{COUNT_NS:.0f} ns", added <= COUNT_NS
             else:
                 one = [r for r in before if r.group == title.replace("2 threads", "1 thread")]
                 alone = {r.name: r.value for r in one}
-                base = alone["karst count"] - alone["not instrumented"]
+                base = alone["karst run --count"] - alone["not instrumented"]
                 row.target, row.met = f"<= {COUNT_TWO_THREADS} x 1 thread", added <= COUNT_TWO_THREADS * base
             row.note = f"+{added:.2f} ns"
         rows.append(row)

@@ -147,7 +147,7 @@ void register_flame(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command =
       app.add_subcommand("flame", "Merge calls by their path: a flame graph, or a tree with counts and times");
-  command.footer(std::string(kFooter).append("\n\n").append(kStacksHelp));
+  command.footer(fmt::format("{}\n\n{}", kFooter, kStacksHelp));
   add_file_option(command, options->input);
   // karst stacks is this: a tree, unless another format is asked for.
   command

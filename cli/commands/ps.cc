@@ -78,10 +78,11 @@ void register_ps(Command app, int& status) {
       "  karst ps PID            one of them in detail\n"
       "  karst ps PID --levels   its functions with handlers (karst_handle() in\n"
       "                          karst/karst.h), their calls and levels\n\n"
-      "Processes are only looked at. Your own processes, root's view: all. 'partly': some functions are switched\n"
-      "off, or kept out by the budget. 'cost' is the share of the program's time that\n"
-      "tracing takes, as far as it is known. 'no control': the process can be looked\n"
-      "into, but not switched while it runs.");
+      "Processes are only looked at. Listed are your own, for root all. 'partly': some\n"
+      "functions are switched off, or kept out by the budget. 'cost' is the share of\n"
+      "the program's time that tracing takes, as far as it is known. 'no control': the\n"
+      "process can be looked into, but not switched while it runs. Of one process,\n"
+      "numbers of calls are of the last second, or of as much of it as is kept.");
   command.add_option("PID", options->of.target, "Process, by number or by name (of its executable)");
   command.add_option("LEVEL", options->of.level, "").unlisted();  // of karst level
   command.add_flag("--one", options->one, "").unlisted();         // karst status is this

@@ -16,6 +16,7 @@
 #include "format/trace.h"
 
 namespace karst::cli {
+
 bool is_trace(const std::string& file) {
   const Descriptor descriptor = collect::open_regular_file(file);
   unsigned char start[sizeof format::kFileMagic] = {};

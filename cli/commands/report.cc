@@ -309,8 +309,8 @@ int report_command(const Options& options) {
 void register_report(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("report", "Show which functions were called how often and took how long");
-  command.footer(answer_footer(answers::functions(), ":\n\n", kRest) + "\n\n" + kHistogramsHelp + "\n\n" +
-                 kCallersHelp);
+  command.footer(fmt::format("{}\n\n{}\n\n{}", answer_footer(answers::functions(), ":\n\n", kRest), kHistogramsHelp,
+                             kCallersHelp));
   add_file_option(command, options->input);
   command
       .add_option("--by", options->by,

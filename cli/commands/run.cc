@@ -1,16 +1,11 @@
 // karst run: runs a program traced and writes its trace.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,10 +22,10 @@
 
 #include "base/clock_check.h"
 #include "base/descriptor.h"
-#include "base/output_place.h"
 #include "cli/command.h"
 #include "cli/commands/count.h"
 #include "cli/commands/live_run.h"
+#include "cli/commands/older_trace.h"
 #include "cli/commands/run_summary.h"
 #include "cli/commands/samples.h"
 #include "cli/input/noting.h"
@@ -93,58 +88,6 @@ constexpr const char* kNoCoroutines = "none";
 
 /// What --live is without a file.
 constexpr const char* kLiveToStderr = "stderr";
-
-/// An older trace where the new one will be. It has a second name meanwhile, and is renamed to FILE.old when the new
-/// one has calls, or back when it has none.
-class OlderTrace {
- public:
-  explicit OlderTrace(const std::string& file) {
-    auto place = OutputPlace::find(file);
-    if (!place || place->there() != OutputPlace::There::kFile) return;
-    place_.emplace(std::move(*place));
-    // Whoever may write to the directory may put anything there at any time: a FIFO would keep us waiting.
-    const Descriptor there(symbols::open_regular(place_->name().c_str(), O_NOFOLLOW, directory()));
-    char magic[sizeof format::kFileMagic]{};
-    if (!there || read(there.get(), magic, sizeof magic) != sizeof magic ||
-        std::memcmp(magic, format::kFileMagic, sizeof magic) != 0)
-      return;  // not ours to keep
-    held_ = place_->name() + "." + std::to_string(getpid()) + ".old";
-    if (linkat(directory(), place_->name().c_str(), directory(), held_.c_str(), 0) != 0) held_.clear();
-  }
-  ~OlderTrace() {
-    if (!held_.empty()) unlinkat(directory(), held_.c_str(), 0);
-  }
-  OlderTrace(const OlderTrace&) = delete;
-  OlderTrace& operator=(const OlderTrace&) = delete;
-
-  void keep() { move_to(place_ ? place_->name() + ".old" : std::string()); }
-  /// True if the older trace is in its place again.
-  bool put_back() { return move_to(place_ ? place_->name() : std::string()); }
-
- private:
-  int directory() const { return place_->directory().get(); }
-  bool move_to(const std::string& name) {
-    if (held_.empty() || renameat(directory(), held_.c_str(), directory(), name.c_str()) != 0) return false;
-    held_.clear();
-    return true;
-  }
-
-  std::optional<OutputPlace> place_;
-  std::string held_;  // empty: there is none
-};
-
-/// Under sudo what we wrote belongs to who called it: that very file, whatever has its name by now.
-void give_to_caller(const Descriptor& written, const std::string& name) {
-  const char* const user = std::getenv("SUDO_UID");
-  const char* const group = std::getenv("SUDO_GID");
-  if (geteuid() != 0 || user == nullptr || group == nullptr) return;
-  uid_t uid = 0;
-  gid_t gid = 0;
-  if (std::from_chars(user, user + std::strlen(user), uid).ec != std::errc() ||
-      std::from_chars(group, group + std::strlen(group), gid).ec != std::errc())
-    return;
-  if (!written || fchown(written.get(), uid, gid) != 0) say(name + " stays root's: " + std::strerror(errno));
-}
 
 /// Files of --no-trace and --only.
 std::vector<std::string> glob_lists(const GivenOptions& given) {
@@ -230,180 +173,300 @@ Status check_counting(const RunOptions& options, const Command& given) {
   return options.exec ? Status(Error{"--exec and --count do not go together"}) : Status(Unit{});
 }
 
-int run(const RunOptions& options, const std::vector<std::string>& command) {
-  const auto began = begin_of_karst();
-  const auto given = options.program.flags.read();
+/// One `karst run`: five phases that follow each other. Each but the last returns the exit status if the run ends with
+/// it, which it has said then.
+class Run {
+ public:
+  Run(const RunOptions& options, const std::vector<std::string>& command) : options_(options), command_(command) {}
+
+  int all() {
+    if (const Ended ended = read_options()) return *ended;
+    if (const Ended ended = prepare()) return *ended;
+    if (const Ended ended = run_program()) return *ended;
+    if (const Ended ended = write()) return *ended;
+    return tell();
+  }
+
+ private:
+  using Ended = std::optional<int>;
+
+  Ended read_options();
+  Ended prepare();
+  Ended run_program();
+  Ended write();
+  int tell();
+
+  // Parts of the phases. The errors are of the command line, the others are what went wrong.
+  Status check_together() const;
+  Status choose_words_of_system();
+  void choose_stacks();
+  Status choose_triggers();
+  Ended add_companions();
+  void warn() const;
+  Ended open_outputs();
+  Result<collect::RecordingSummary> write_trace_in_time();
+  void say_what_is_missing() const;
+  std::string summary() const;
+  int status_by_overhead() const;
+
+  int status() const { return exit_status(ran_->wait_status); }
+  int failed() const { return status() != 0 ? status() : kExitFailed; }
+
+  const RunOptions& options_;
+  const std::vector<std::string>& command_;
+  const collect::RunTimes::Clock::time_point began_ = begin_of_karst();
+
+  GivenOptions given_;
+  std::uint32_t most_overhead_ = 0;  // in millionths of time; 0: not asked for
+  bool calls_alone_ = false;         // something is asked for that only traced calls can tell
+  bool notes_alone_ = false;         // what is said is told also where no function can be traced
+
+  collect::LaunchOptions launch_;
+  std::string output_;
+  std::optional<writing::TraceWriter> writer_;
+  std::unique_ptr<LiveRun> live_;
+  std::string shown_live_;
+  std::optional<collect::Interruption> interruption_;
+  std::optional<collect::LaunchResult> ran_;
+  collect::RecordingSummary summary_;
+};
+
+Status Run::check_together() const {
+  const bool has_min_duration = given_.has_flag(option_index("min-duration"));
+  if (most_overhead_ != 0 && has_min_duration)
+    return Error{
+        "--fail-overhead and --min-duration do not go together: nothing tells what calls cost that are not kept"};
+  if (has_min_duration && given_.has_flag(option_index("budget")) && given_.runtime.budget != 0)
+    return Error{"--budget and --min-duration do not go together: a budget goes by the events of all calls"};
+  const std::string& fibers = options_.fibers;
+  if (!fibers.empty() && fibers != kFibersOfBoost && fibers != kFibersByStack && fibers != kNoFibers)
+    return Error{"--fibers=" + fibers + ": boost, stack or none is needed"};
+  if (!options_.coroutines.empty() && options_.coroutines != kAllCoroutines && options_.coroutines != kNoCoroutines)
+    return Error{"--coroutines=" + options_.coroutines + ": all or none is needed"};
+  if (options_.exec && (options_.view || most_overhead_ != 0))
+    return Error{"--exec goes with neither --view nor --fail-overhead: nobody waits for karst then"};
+  if (options_.exec && getpid() == 1)
+    return Error{"--exec: when process 1 ends, the system ends all others, and karst could write no trace"};
+  if (fibers == kFibersByStack && given_.has_flag(option_index("prefault")))
+    return Error{"--fibers=stack and --prefault do not go together: to find a stack takes system calls"};
+  return Unit{};
+}
+
+Run::Ended Run::read_options() {
+  auto given = options_.program.flags.read();
   if (!given) return usage_error(given.error().message, "run");
-  const bool has_min_duration = given->has_flag(option_index("min-duration"));
-  std::uint32_t most_overhead = 0;
-  if (!options.fail_overhead.empty() && !format::parse_budget(options.fail_overhead.c_str(), most_overhead))
-    return usage_error("--fail-overhead " + options.fail_overhead + ": a share from 0.1% to 100% is needed, like 5%",
+  given_ = std::move(*given);
+  if (!options_.fail_overhead.empty() && !format::parse_budget(options_.fail_overhead.c_str(), most_overhead_))
+    return usage_error("--fail-overhead " + options_.fail_overhead + ": a share from 0.1% to 100% is needed, like 5%",
                        "run");
-  if (most_overhead != 0 && has_min_duration)
-    return usage_error(
-        "--fail-overhead and --min-duration do not go together: nothing tells what calls cost that are "
-        "not kept",
-        "run");
-  if (has_min_duration && given->has_flag(option_index("budget")) && given->runtime.budget != 0)
-    return usage_error("--budget and --min-duration do not go together: a budget goes by the events of all calls",
-                       "run");
-  if (!options.fibers.empty() && options.fibers != kFibersOfBoost && options.fibers != kFibersByStack &&
-      options.fibers != kNoFibers)
-    return usage_error("--fibers=" + options.fibers + ": boost, stack or none is needed", "run");
-  if (!options.coroutines.empty() && options.coroutines != kAllCoroutines && options.coroutines != kNoCoroutines)
-    return usage_error("--coroutines=" + options.coroutines + ": all or none is needed", "run");
-  if (options.exec && (options.view || most_overhead != 0))
-    return usage_error("--exec goes with neither --view nor --fail-overhead: nobody waits for karst then", "run");
-  if (options.exec && getpid() == 1)
-    return usage_error("--exec: when process 1 ends, the system ends all others, and karst could write no trace",
-                       "run");
-  if (options.fibers == kFibersByStack && given->has_flag(option_index("prefault")))
-    return usage_error("--fibers=stack and --prefault do not go together: to find a stack takes system calls", "run");
-  collect::LaunchOptions launch;
-  const bool calls_alone = asks_for_calls(options, *given);
-  launch.samples_if_untraced = !options.sample;
-  launch.samples_per_second = options.sample.value_or(calls_alone || options.program.no_patch ? 0 : kSamplesPerSecond);
-  launch.may_be_static = launch.samples_per_second != 0 && !calls_alone;
-  if (const int wrong = prepare_launch(options.program, *given, command, "run", launch); wrong != 0) return wrong;
-  format::RuntimeOptions& runtime = launch.runtime_options;
-  launch.takes_place = options.exec;
-  auto system = system_choice(options.system);
-  if (!system) return usage_error(system.error().message, "run");
-  launch.companions = std::move(system->libraries);
-  launch.system = std::move(system->how);
-  if (!options.program.no_patch) launch.plain.detours = system->functions();
-  for (const std::string& text : options.probes) {
-    auto probes = patch::ProbeChoice::parse(text);
-    if (!probes) return usage_error("--probes " + probes.error().message, "run");
-    launch.plain.probes.push_back(std::move(*probes));
-  }
-  // What a program asks of its system, says by probes or was sampled in is told also where no function can be traced.
-  const std::uint32_t asked_samples = options.sample.value_or(0);
-  const bool notes_alone = !launch.plain.probes.empty() || launch.program.has_notes;
-  if ((!launch.companions.empty() || asked_samples != 0 || notes_alone) && !launch.program.has_sleds)
-    runtime.empty = true;
-  if (options.coroutines == kAllCoroutines || (options.coroutines.empty() && launch.program.has_coroutines))
-    launch.choice.note_coroutines();
-  if (options.fibers == kFibersByStack) runtime.stacks = true;
-  if (options.fibers.empty() && !launch.program.stack_switcher.empty() && !runtime.prefault) {
-    runtime.stacks = true;
-    say_why_fibers(launch.program.stack_switcher);
-  }
-  if (options.fibers == kFibersOfBoost) {
-    auto library = find_library("libkarst-contexts.so.0");
-    if (!library) return fail(library.error());
-    launch.companions.push_back(std::move(*library));
-  }
-  for (const std::string& plugin : options.plugins) {
-    auto path = plugin_path(plugin);
-    if (!path) return usage_error(path.error().message, "run");
-    launch.companions.push_back(std::move(*path));
-  }
+  if (const Status fits = check_together(); !fits) return usage_error(fits.error().message, "run");
+  calls_alone_ = asks_for_calls(options_, given_);
+  return std::nullopt;
+}
+
+/// Fills launch_, and opens what is written to.
+Run::Ended Run::prepare() {
+  launch_.samples_if_untraced = !options_.sample;
+  launch_.samples_per_second =
+      options_.sample.value_or(calls_alone_ || options_.program.no_patch ? 0 : kSamplesPerSecond);
+  launch_.may_be_static = launch_.samples_per_second != 0 && !calls_alone_;
+  if (const int wrong = prepare_launch(options_.program, given_, command_, "run", launch_); wrong != 0) return wrong;
+  launch_.takes_place = options_.exec;
+  if (const Status chosen = choose_words_of_system(); !chosen) return usage_error(chosen.error().message, "run");
+  choose_stacks();
+  if (const Ended ended = add_companions()) return ended;
   // A first look at a program as it is must not be a catastrophe. One that was built for tracing, which a launcher as
   // timeout or a shell starts, has what it would have if it were started itself.
-  if (launch.plain.programs && !given->has(option_index("budget")) && runtime.min_duration_ns == 0)
+  format::RuntimeOptions& runtime = launch_.runtime_options;
+  if (launch_.plain.programs && !given_.has(option_index("budget")) && runtime.min_duration_ns == 0)
     runtime.plain_budget = kPlainBudget;
-  for (const std::string& text : options.triggers) {
-    auto place = symbols::PlaceName::parse(text);
-    if (!place) return usage_error("--trigger: " + place.error().message, "run");
-    launch.triggers.push_back(std::move(*place));
-  }
-  launch.several_triggers = options.multi;
-  launch.on_missing_trigger = [](const reader::Problem& problem) { say(problem.message); };
-  if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
-    return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "run");
-  auto states = state_options(options.states);
+  if (const Status chosen = choose_triggers(); !chosen) return usage_error(chosen.error().message, "run");
+  auto states = state_options(options_.states);
   if (!states) return usage_error(states.error().message, "run");
-  launch.states = *states;
+  launch_.states = *states;
+  warn();
+  return open_outputs();
+}
 
-  if (const std::string flags = given->flags(); launch.program.takes_no_runtime() && !flags.empty())
-    say(flags + ": without effect, as " + printable(command[0]) + " " +
-        (launch.program.is_static ? "is statically linked" : launch.program.why_foreign) +
+/// What is recorded of the system, and by probes.
+Status Run::choose_words_of_system() {
+  auto system = system_choice(options_.system);
+  if (!system) return system.error();
+  launch_.companions = std::move(system->libraries);
+  launch_.system = std::move(system->how);
+  if (!options_.program.no_patch) launch_.plain.detours = system->functions();
+  for (const std::string& text : options_.probes) {
+    auto probes = patch::ProbeChoice::parse(text);
+    if (!probes) return Error{"--probes " + probes.error().message};
+    launch_.plain.probes.push_back(std::move(*probes));
+  }
+  // What a program asks of its system, says by probes or was sampled in is told also where no function can be traced.
+  notes_alone_ = !launch_.plain.probes.empty() || launch_.program.has_notes;
+  if ((!launch_.companions.empty() || options_.sample.value_or(0) != 0 || notes_alone_) && !launch_.program.has_sleds)
+    launch_.runtime_options.empty = true;
+  return Unit{};
+}
+
+/// Coroutines and fibers.
+void Run::choose_stacks() {
+  format::RuntimeOptions& runtime = launch_.runtime_options;
+  if (options_.coroutines == kAllCoroutines || (options_.coroutines.empty() && launch_.program.has_coroutines))
+    launch_.choice.note_coroutines();
+  if (options_.fibers == kFibersByStack) runtime.stacks = true;
+  if (options_.fibers.empty() && !launch_.program.stack_switcher.empty() && !runtime.prefault) {
+    runtime.stacks = true;
+    say_why_fibers(launch_.program.stack_switcher);
+  }
+}
+
+/// Libraries that are loaded with the program, beside those of --system.
+Run::Ended Run::add_companions() {
+  if (options_.fibers == kFibersOfBoost) {
+    auto library = find_library("libkarst-contexts.so.0");
+    if (!library) return fail(library.error());
+    launch_.companions.push_back(std::move(*library));
+  }
+  for (const std::string& plugin : options_.plugins) {
+    auto path = plugin_path(plugin);
+    if (!path) return usage_error(path.error().message, "run");
+    launch_.companions.push_back(std::move(*path));
+  }
+  return std::nullopt;
+}
+
+Status Run::choose_triggers() {
+  for (const std::string& text : options_.triggers) {
+    auto place = symbols::PlaceName::parse(text);
+    if (!place) return Error{"--trigger: " + place.error().message};
+    launch_.triggers.push_back(std::move(*place));
+  }
+  launch_.several_triggers = options_.multi;
+  launch_.on_missing_trigger = [](const reader::Problem& problem) { say(problem.message); };
+  if (!format::parse_duration(options_.last.c_str(), launch_.trigger_last_ns))
+    return Error{"--last " + options_.last + ": a time from 1ns to 10s is needed, like 200ms"};
+  return Unit{};
+}
+
+/// What is to be known before the program runs.
+void Run::warn() const {
+  if (const std::string flags = given_.flags(); launch_.program.takes_no_runtime() && !flags.empty())
+    say(flags + ": without effect, as " + printable(command_[0]) + " " +
+        (launch_.program.is_static ? "is statically linked" : launch_.program.why_foreign) +
         ": it is sampled at best, and its calls are not traced");
   if (const std::string why = why_counter_is_unsure(); !why.empty())
     say("times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
         ")");
-  if (isatty(STDERR_FILENO) == 1)
-    launch.on_left_behind = [](std::size_t count) {
-      std::fprintf(stderr, "karst: waiting for %s that the program left behind; Ctrl-C writes the trace now\n",
-                   plural(count, "traced process", "es").c_str());
-    };
+}
 
-  std::unique_ptr<LiveRun> live;
-  if (!options.live.empty()) {
-    auto made = LiveRun::to(options.live == kLiveToStderr ? std::string() : options.live);
+/// Before the program has run, so that an unwritable place is found.
+Run::Ended Run::open_outputs() {
+  if (!options_.live.empty()) {
+    auto made = LiveRun::to(options_.live == kLiveToStderr ? std::string() : options_.live);
     if (!made) return fail(made.error());
-    live = std::move(*made);
-    launch.on_arena = [&](pid_t pid, int arena) { live->add(pid, arena, launch.resolve); };
+    live_ = std::move(*made);
+    launch_.on_arena = [this](pid_t pid, int arena) { live_->add(pid, arena, launch_.resolve); };
   }
-
-  const std::string output =
-      options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
-  auto writer = writing::TraceWriter::create(output);  // finds an unwritable place before the program has run
+  output_ =
+      options_.output.empty() ? std::filesystem::path(command_[0]).filename().string() + ".karst" : options_.output;
+  auto writer = writing::TraceWriter::create(output_);
   if (!writer) return fail(writer.error());
-  const Descriptor written = writer->duplicate();
+  writer_.emplace(std::move(*writer));
+  return std::nullopt;
+}
+
+Run::Ended Run::run_program() {
+  if (isatty(STDERR_FILENO) == 1)
+    launch_.on_left_behind = [](std::size_t count) {
+      say("waiting for " + plural(count, "traced process", "es") +
+          " that the program left behind; Ctrl-C writes the trace now");
+    };
   // From here on, so that no moment is without it between the program's end, which launch() waits for with these
   // signals blocked, and the trace's being there.
-  std::optional<collect::Interruption> interruption(std::in_place);
-  auto ran = collect::launch(launch);
-  const std::string shown = live != nullptr ? live->finish() : std::string();
-  if (live != nullptr && live->new_file() >= 0)
-    give_to_caller(Descriptor(fcntl(live->new_file(), F_DUPFD_CLOEXEC, 3)), options.live);
+  interruption_.emplace();
+  auto ran = collect::launch(launch_);
+  if (live_ != nullptr) shown_live_ = live_->finish();
+  if (live_ != nullptr && live_->new_file() >= 0)
+    give_to_caller(Descriptor(fcntl(live_->new_file(), F_DUPFD_CLOEXEC, 3)), options_.live);
   if (!ran) return fail(ran.error());
+  ran_.emplace(std::move(*ran));
+  if (!say_how_it_ran(launch_, *ran_, "trace", "not in the trace")) return status_without_trace(launch_, *ran_);
+  return std::nullopt;
+}
 
-  const int status = exit_status(ran->wait_status);
-  const int failed = status != 0 ? status : kExitFailed;
-  if (!say_how_it_ran(launch, *ran, "trace", "not in the trace")) return status_without_trace(launch, *ran);
-  OlderTrace older(output);
-  const auto written_trace = [&]() -> Result<collect::RecordingSummary> {
-    try {
-      return write_trace(options, *given, launch, *ran, output, *writer);
-    } catch (const std::bad_alloc&) {
-      return Error{"cannot write the trace " + output + ": out of memory"};
-    } catch (const std::exception& error) {
-      return Error{"cannot write the trace " + output + ": " + error.what()};
-    }
-  };
-  const auto summary = written_trace();
-  interruption.reset();
+Result<collect::RecordingSummary> Run::write_trace_in_time() {
+  try {
+    return write_trace(options_, given_, launch_, *ran_, output_, *writer_);
+  } catch (const std::bad_alloc&) {
+    return Error{"cannot write the trace " + output_ + ": out of memory"};
+  } catch (const std::exception& error) {
+    return Error{"cannot write the trace " + output_ + ": " + error.what()};
+  }
+}
+
+Run::Ended Run::write() {
+  const Descriptor written = writer_->duplicate();
+  OlderTrace older(output_);
+  auto summary = write_trace_in_time();
+  interruption_.reset();
   if (!summary) {
     fail(summary.error());
-    return failed;
+    return failed();
   }
-  give_to_caller(written, output);
-  if (summary->calls != 0 || summary->notes != 0 || ran->samples.samples.size() != 0) {
+  summary_ = std::move(*summary);
+  give_to_caller(written, output_);
+  if (summary_.calls != 0 || summary_.notes != 0 || ran_->samples.samples.size() != 0) {
     older.keep();
   } else if (older.put_back()) {
-    say("nothing was called: " + output + " is the older trace still");
-    return status;
+    say("nothing was called: " + output_ + " is the older trace still");
+    return status();
   }
-  for (const reader::Problem& p : summary->problems) say(p.message);
-  if (!shown.empty()) say(shown);
-  say_unmatched_globs(glob_lists(*given), output);
-  report_missing_states(options.states, ran->states.source);
-  say_how_sampled(asked_samples, ran->samples);
-  say_what_was_patched(ran->plain, "as it was loaded", !calls_alone && has_few_calls(*summary, ran->cpu_ns));
-  say_how_many_are_chosen(launch.choice, *ran);
-  say_which_probes(launch.plain.probes, ran->plain);
-  say_unseen_allocators(ran->plain);
-  const double overhead = overhead_of(*summary, ran->cpu_ns);
-  const char* const why_alone = !ran->samples_alone                     ? nullptr
-                                : launch.program.is_static              ? "it is statically linked"
-                                : launch.program.why_foreign != nullptr ? "the tracing runtime cannot be loaded into it"
-                                                                        : "it has no function that can be traced";
-  say(printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
-                             ran->samples.samples.size(), why_alone, notes_alone ? summary->notes : 0,
-                             time_taken(began, ran->times))));
-  if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
-  if (most_overhead != 0 && overhead < 0) {
+  return std::nullopt;
+}
+
+/// What was kept, what is not in the trace and why, and the page if it is asked for.
+int Run::tell() {
+  for (const reader::Problem& p : summary_.problems) say(p.message);
+  if (!shown_live_.empty()) say(shown_live_);
+  say_what_is_missing();
+  say(printable(summary()));
+  if (options_.view)
+    view_traces({output_}, false, false);  // says itself what goes wrong; the status stays the program's
+  return status_by_overhead();
+}
+
+void Run::say_what_is_missing() const {
+  say_unmatched_globs(glob_lists(given_), output_);
+  report_missing_states(options_.states, ran_->states.source);
+  say_how_sampled(options_.sample.value_or(0), ran_->samples);
+  say_what_was_patched(ran_->plain, "as it was loaded", !calls_alone_ && has_few_calls(summary_, ran_->cpu_ns));
+  say_how_many_are_chosen(launch_.choice, *ran_);
+  say_which_probes(launch_.plain.probes, ran_->plain);
+  say_unseen_allocators(ran_->plain);
+}
+
+std::string Run::summary() const {
+  const char* const why_alone = !ran_->samples_alone        ? nullptr
+                                : launch_.program.is_static ? "it is statically linked"
+                                : launch_.program.why_foreign != nullptr
+                                    ? "the tracing runtime cannot be loaded into it"
+                                    : "it has no function that can be traced";
+  return summary_line(output_, summary_, ran_->wait_status, overhead_of(summary_, ran_->cpu_ns),
+                      launch_.choice.values().any(), ran_->samples.samples.size(), why_alone,
+                      notes_alone_ ? summary_.notes : 0, time_taken(began_, ran_->times));
+}
+
+/// The program's own, unless --fail-overhead has something to say.
+int Run::status_by_overhead() const {
+  const double overhead = overhead_of(summary_, ran_->cpu_ns);
+  if (most_overhead_ != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});
-    return failed;
+    return failed();
   }
-  if (most_overhead != 0 && overhead * 1e6 > most_overhead) {
-    fail({fmt::format("tracing cost more than the {} of --fail-overhead", options.fail_overhead)});
-    return status != 0 ? status : kExitOver;
+  if (most_overhead_ != 0 && overhead * 1e6 > most_overhead_) {
+    fail({fmt::format("tracing cost more than the {} of --fail-overhead", options_.fail_overhead)});
+    return status() != 0 ? status() : kExitOver;
   }
-  return status;
+  return status();
 }
 
 }  // namespace
@@ -509,8 +572,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
     else if (program.empty())
       status = usage_error("which program shall be run?", "run");
     else
-      status =
-          counting.count ? count_calls(counting, options->program, options->output, program) : run(*options, program);
+      status = counting.count ? count_calls(counting, options->program, options->output, program)
+                              : Run(*options, program).all();
   });
 }
 

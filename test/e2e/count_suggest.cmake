@@ -1,2 +1,2 @@
-# What karst count suggests to leave out, on a real program.
+# What karst run --count suggests to leave out, on a real program.
 e2e_methods(variants count_suggest)

@@ -1,4 +1,4 @@
-"""karst count on a real program, the wrappers' own filter of assembler text: it counts what karst run traces, and the
+"""karst run --count on a real program, the wrappers' own filter of assembler text: it counts what karst run traces, and the
 list that it suggests, as a file for --no-trace or carried by the program, leaves out just what it names."""
 import json
 import os

@@ -1,2 +1,2 @@
-# Code of a program's own at enter and leave of functions: karst_handle, karst run --plugin, karst level.
+# Code of a program's own at enter and leave of functions: karst_handle, karst run --plugin, levels.
 e2e_methods(handlers handlers)

@@ -88,7 +88,7 @@ class Handlers(TortureTest):
         return done
 
     def rounds_of(self, rows, function):
-        """Level and calls in a table of karst level."""
+        """Level and calls in a table of karst ps --levels."""
         row, = [line.split() for line in rows.splitlines() if line.endswith(" " + function)]
         return int(row[1]), int(row[0])
 
@@ -103,9 +103,10 @@ class Handlers(TortureTest):
         while "cleaned" not in run.stdout.readline():
             pass
         pid, = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-        rows = self.karst("level", pid).stdout
+        rows = self.karst("ps", "--levels", pid).stdout
+        self.assertEqual(rows, self.karst("level", pid).stdout)  # its old name
         self.assertEqual((self.rounds_of(rows, "shown"), self.rounds_of(rows, "nested")), ((1, 1), (1, 6)))
-        said = self.karst("level", pid, 3, "--function", "show").stderr
+        said = self.karst("on", pid, "--level", 3, "--function", "show").stderr
         self.assertRegex(said, r"^karst: process \d+ \(handlers-karst-g\S*\): level 3 for the handlers of 1 function\n$")
         self.karst("level", pid, 0, "--function", "^nested$")
         run.stdin.write("x")

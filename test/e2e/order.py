@@ -1,4 +1,4 @@
-"""karst order: programs that are linked by it have their functions in the order of their first calls."""
+"""karst export --to order: programs that are linked by it have their functions in the order of their first calls."""
 import random
 import subprocess
 

@@ -46,7 +46,7 @@ class Samples(TortureTest):
         return [(w, int(p), int(t), int(ns)) for w, p, t, ns in (line.split() for line in run.out.splitlines())]
 
     def paths(self, run):
-        """Each path of calls and sampled frames with its own time, as `karst stacks` has it."""
+        """Each path of calls and sampled frames with its own time, as `karst flame --json` has it."""
         done = subprocess.run([KARST, "stacks", "--raw", "--json", str(run.trace.path)], capture_output=True, text=True,
                               check=True, timeout=TIMEOUT)
         nodes = json.loads(done.stdout)["paths"]

@@ -1,4 +1,4 @@
-"""karst count: exactly what karst run traces, and gcov counts, without events."""
+"""karst run --count: exactly what karst run traces, and gcov counts, without events."""
 import csv
 import io
 import json

@@ -1,4 +1,4 @@
-// What `karst count` counts, through the runtime's own trampolines: in a process of its own for each test, as the
+// What `karst run --count` counts, through the runtime's own trampolines: in a process of its own for each test, as the
 // runtime counts for good. And every register is preserved.
 #include "runtime/counting/count.h"
 
