@@ -46,7 +46,7 @@ set(engine_sources
   reader/state_walk reader/states reader/switches reader/thread_states reader/trace reader/tracing_times
   symbols/function_filter
   engine/api/align engine/api/answers engine/api/api engine/api/api_calls engine/api/api_notes engine/api/calls engine/api/compare
-  engine/api/explain engine/api/facts engine/api/findings engine/api/flows engine/api/frames engine/api/locks engine/api/memory engine/api/noted_threads
+  engine/api/explain engine/api/facts engine/api/findings engine/api/flows engine/api/frames engine/api/locks engine/api/memory engine/index/noted_threads
   engine/api/notes engine/api/notes_looks engine/api/notes_plots engine/api/outliers engine/api/requests engine/api/rows engine/api/source
   engine/api/states engine/api/times engine/api/values
   engine/index/index engine/index/index_builder engine/index/lanes engine/index/preview engine/index/sample_strips

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/tracks.h"
 #include "format/note.h"
 

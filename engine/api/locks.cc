@@ -1,5 +1,5 @@
 // Waits and records of holds lie among a thread's notes, so that threads which have some are read again if need be
-// (engine/api/noted_threads.h). What is asked of one wait or holder is found in its lock's lists by bisection.
+// (engine/index/noted_threads.h). What is asked of one wait or holder is found in its lock's lists by bisection.
 #include "engine/api/locks.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "analysis/locks.h"
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/tracks.h"
 #include "format/lock.h"
 #include "format/note.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "format/memory.h"
 #include "format/note.h"
 

@@ -16,7 +16,7 @@
 #include "analysis/program_facts.h"
 #include "base/json.h"
 #include "engine/api/calls.h"
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
 #include "engine/tiles/frame_tracks.h"

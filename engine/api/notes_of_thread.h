@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/notes.h"
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/api/notes.h"
 
 namespace karst::engine {

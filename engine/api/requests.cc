@@ -6,7 +6,7 @@
 
 #include "analysis/requests.h"
 #include "answers/requests.h"
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/api/rows.h"
 #include "engine/tiles/tracks.h"
 

@@ -6,7 +6,7 @@
 
 #include "analysis/values.h"
 #include "base/json.h"
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
 
