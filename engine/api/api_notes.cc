@@ -6,6 +6,17 @@
 #include "engine/protocol.h"
 
 namespace karst::engine {
+namespace {
+
+/// "message, value or color".
+std::string words_of_groups() {
+  std::string words = format::kNoteGroupWords[0];
+  for (std::size_t group = 1; group < format::kNoteGroups; ++group)
+    words.append(group + 1 == format::kNoteGroups ? " or " : ", ").append(format::kNoteGroupWords[group]);
+  return words;
+}
+
+}  // namespace
 
 Reply Api::requests(const Question& question) {
   const std::uint64_t limit = question.whole("limit", 1000);
@@ -33,11 +44,8 @@ Reply Api::notes(const Question& question) {
     asked.groups = 0;
     for (const std::string& name : question.words("kind")) {
       const auto group = note_group_named(name);
-      if (!group)
-        question.complain(
-            "kind must be message, value, frame, request, text, record, picture, call, color or other, not '" + name +
-            "'");
-      if (group) asked.groups |= 1U << static_cast<unsigned>(*group);
+      if (!group) question.complain("kind must be " + words_of_groups() + ", not '" + name + "'");
+      asked.groups |= group.value_or(0);
     }
   }
   const std::uint64_t width = question.whole("width", 0);

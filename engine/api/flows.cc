@@ -16,10 +16,11 @@ using analysis::Flow;
 using analysis::FlowStep;
 using format::NoteKind;
 
-bool may_have_steps(const ThreadIndex& thread) {
-  const auto count = [&](NoteKind kind) { return thread.notes[static_cast<std::size_t>(kind)]; };
-  return count(NoteKind::kFlow) + count(NoteKind::kFlowEnd) + count(NoteKind::kArguments) != 0;
+bool says_steps(const ThreadIndex& thread) {
+  return thread.has_notes(NoteKind::kFlow) || thread.has_notes(NoteKind::kFlowEnd);
 }
+
+bool may_have_steps(const ThreadIndex& thread) { return says_steps(thread) || thread.has_notes(NoteKind::kArguments); }
 
 std::map<const reader::Thread*, std::uint32_t> numbers_of_threads(const TraceIndex& index) {
   std::map<const reader::Thread*, std::uint32_t> numbers;
@@ -49,10 +50,8 @@ void write_step(Json& json, const TraceIndex& index, const FlowStep& step, std::
 
 bool Flows::has(const TraceIndex& index) {
   return std::any_of(index.threads().begin(), index.threads().end(), [&](const ThreadIndex& thread) {
-    return may_have_steps(thread) && (thread.notes[static_cast<std::size_t>(NoteKind::kFlow)] +
-                                              thread.notes[static_cast<std::size_t>(NoteKind::kFlowEnd)] !=
-                                          0 ||
-                                      analysis::notes_coroutines(index.trace().processes()[thread.thread->process]));
+    return says_steps(thread) || (thread.has_notes(NoteKind::kArguments) &&
+                                  analysis::notes_coroutines(index.trace().processes()[thread.thread->process]));
   });
 }
 

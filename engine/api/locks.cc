@@ -22,8 +22,6 @@ using analysis::HoldEnd;
 using analysis::LockHolder;
 using analysis::LockWait;
 
-bool has(const ThreadIndex& thread, format::NoteKind kind) { return thread.notes[static_cast<std::size_t>(kind)] != 0; }
-
 bool is_lock_wait(const TraceIndex& index, std::uint32_t process, std::uint32_t function) {
   return analysis::has_holder(analysis::lock_kind(index.trace(), process, function));
 }
@@ -157,7 +155,7 @@ std::shared_ptr<const LockTracks> Locks::of(const TraceIndex& index, Work* work)
   const bool has_holds = analysis::has_holds(trace);
   analysis::HoldFinder finder(trace);
   const auto is_concerned = [&](const ThreadIndex& thread) {
-    return has(thread, format::NoteKind::kArguments) || (has_holds && has(thread, format::NoteKind::kRecord));
+    return thread.has_notes(format::NoteKind::kArguments) || (has_holds && thread.has_notes(format::NoteKind::kRecord));
   };
   for (const ThreadIndex& thread : index.threads())
     if (is_concerned(thread)) expect(work, thread.calls.size());

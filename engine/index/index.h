@@ -10,7 +10,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,14 +51,13 @@ struct ThreadIndex : columns::ThreadCalls {
 
   /// How many there are of each kind; in the first place those of kinds that are not known.
   std::array<std::uint64_t, format::kLastNoteKind + 1> notes{};
-  /// Without those that belong to calls, values and colours, further parts of pictures, and what tracing took.
+  bool has_notes(format::NoteKind kind) const { return notes[static_cast<std::size_t>(kind)] != 0; }
+  /// Those that stand among calls (format/note_kinds.h).
   std::uint64_t listed_notes() const {
-    return std::accumulate(notes.begin(), notes.end(), std::uint64_t{0}) -
-           notes[static_cast<std::size_t>(format::NoteKind::kArguments)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kReturned)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kColor)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kPicturePart)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kOverhead)];
+    std::uint64_t count = 0;
+    for (std::uint32_t kind = 0; kind < notes.size(); ++kind)
+      if (format::kind_of_note(kind).is_listed()) count += notes[kind];
+    return count;
   }
 
   /// What tracing took of its calls beside their events.

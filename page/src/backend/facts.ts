@@ -1,6 +1,7 @@
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
-import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types/notes";
+import { NOTE_GROUPS } from "./protocol";
+import type { NoteGroup, NoteLine, NoteMark } from "./types/notes";
 import { requests as columnsOfRequests } from "./answers";
 import { rowsOf } from "./rows";
 import type { SourceText } from "./types/backend";

@@ -1,6 +1,6 @@
 // The address holds what is seen: zoom, selection, filters. A link or a reload shows the same again.
 import { ORDERS } from "./tracks";
-import { NOTE_GROUPS } from "../backend/types/notes";
+import { NOTE_GROUPS } from "../backend/protocol";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
 const TABS: readonly Tab[] = [
