@@ -87,8 +87,6 @@ class Notes {
     double most = 0;
     analysis::PlotLook look{};  ///< the program's wish
   };
-  /// A trace's frames, made when they are first asked for; the index has them then. Null: `work` was stopped.
-  std::shared_ptr<const FrameTracks> frames(const TraceIndex& index, Work* work = nullptr);
   /// The kMaxPlots names with the most values, in order of process and name, frames first; empty once `work` is
   /// stopped.
   std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);

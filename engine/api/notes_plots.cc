@@ -45,25 +45,12 @@ struct PlotPixel {
 
 }  // namespace
 
-std::shared_ptr<const FrameTracks> Notes::frames(const TraceIndex& index, Work* work) {
-  if (auto known = index.frames()) return known;
-  analysis::Frames frames(analysis::first_ticks(index.trace()));
-  for (const ThreadIndex& thread : index.threads()) {
-    if (!thread.has_notes(NoteKind::kFrame) && !thread.has_notes(NoteKind::kFrameBegin)) continue;
-    const auto notes = threads_.find(index, thread, work);
-    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
-    frames.add(index.trace(), *thread.thread, notes->calls());
-  }
-  index.set_frames(std::make_shared<FrameTracks>(make_frame_tracks(frames)));
-  return index.frames();
-}
-
 std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = series_.find(&index); at != series_.end()) return at->second;
   }
-  const auto frames = this->frames(index, work);
+  const auto frames = index.make<FrameTracks>(work);
   if (frames == nullptr) return nullptr;
   std::map<std::uint32_t, analysis::MemoryFinder> memory;  // by process
   for (const ThreadIndex& thread : index.threads()) {
