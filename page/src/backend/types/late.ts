@@ -5,7 +5,7 @@ import type { TraceInfo } from "./trace";
 export interface LateList<Of> {
   /** The question: api/PATH. */
   readonly path: string;
-  read(answer: Json): Of;
+  readonly read: (answer: Json) => Of;
   /** Whether a trace may have any. */
-  has(info: TraceInfo): boolean;
+  readonly has: (info: TraceInfo) => boolean;
 }
