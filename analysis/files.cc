@@ -38,8 +38,6 @@ std::string text_of(std::string_view shown, bool& cut) {
   return std::string(shown.substr(1, shown.size() - 2));
 }
 
-bool is(const reader::Note& note, NoteKind kind) { return note.kind == static_cast<std::uint32_t>(kind); }
-
 /// What a log of one text, behind `skip` bytes of numbers, says.
 std::string_view log_text_behind(std::string_view bytes, std::size_t skip) {
   constexpr std::size_t kSize = sizeof format::kLogTextCut;
@@ -63,7 +61,7 @@ FileFunctions::FileFunctions(const reader::Process& process) : process_(process)
 FileValuesOf::FileValuesOf(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls)
     : trace_(trace), thread_(thread), calls_(calls), values_(calls) {
   for (const reader::Note& note : calls.notes)
-    if (is(note, NoteKind::kText) && note.row != reader::kNoParent) texts_.try_emplace(note.row, &note);
+    if (note.is(NoteKind::kText) && note.row != reader::kNoParent) texts_.try_emplace(note.row, &note);
 }
 
 FileValues FileValuesOf::operator()(std::uint32_t row) const {
@@ -193,7 +191,7 @@ void Descriptors::collect_start(const reader::Thread& thread, const reader::Call
                                 std::vector<Change>& changes) {
   const reader::Process& process = trace_.processes()[thread.process];
   for (const reader::Note& note : calls.notes) {
-    if (!is(note, NoteKind::kLog) || note.name == 0) continue;
+    if (!note.is(NoteKind::kLog) || note.name == 0) continue;
     const std::string& format = trace_.function(process, note.name).name;
     const bool is_directory = format == format::kDirectoryIs;
     if (!is_directory && format != format::kDescriptorIs) continue;

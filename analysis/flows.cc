@@ -134,8 +134,8 @@ FlowFinder::Impl::Names& FlowFinder::Impl::names_of(std::uint32_t process) {
 
 void FlowFinder::Impl::add_said(const reader::Thread& thread, const reader::Calls& calls, const Filter& passes) {
   for (const reader::Note& note : calls.notes) {
-    const bool last = note.kind == static_cast<std::uint32_t>(NoteKind::kFlowEnd);
-    if (!last && note.kind != static_cast<std::uint32_t>(NoteKind::kFlow)) continue;
+    const bool last = note.is(NoteKind::kFlowEnd);
+    if (!last && !note.is(NoteKind::kFlow)) continue;
     const std::uint32_t function = note.row == reader::kNoParent ? 0 : calls.function[note.row];
     const FlowStep step{&thread, note.row, function, note.ticks, note.ticks};
     const What what = last ? What::kLastStep : What::kStep;

@@ -22,8 +22,6 @@ Frames::Frames(const reader::Trace& trace) : begin_(first_ticks(trace)) {
 }
 
 void Frames::add(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls) {
-  constexpr auto kEnd = static_cast<std::uint32_t>(format::NoteKind::kFrame);
-  constexpr auto kBegin = static_cast<std::uint32_t>(format::NoteKind::kFrameBegin);
   const auto merge = [](std::vector<std::uint64_t>& into, std::vector<std::uint64_t>& ticks) {
     const auto middle = static_cast<std::ptrdiff_t>(into.size());
     std::sort(ticks.begin(), ticks.end());
@@ -32,12 +30,12 @@ void Frames::add(const reader::Trace& trace, const reader::Thread& thread, const
   };
   std::map<std::uint32_t, Marks> found;  // by the name's id
   for (const reader::Note& note : calls.notes) {
-    if (note.kind == kEnd) found[note.name].ticks.push_back(note.ticks);
-    if (note.kind == kBegin) found[note.name].begins.push_back(note.ticks);
+    if (note.is(format::NoteKind::kFrame)) found[note.name].ticks.push_back(note.ticks);
+    if (note.is(format::NoteKind::kFrameBegin)) found[note.name].begins.push_back(note.ticks);
   }
   for (auto& [id, of] : found) {
     reader::Note note;
-    note.kind = kEnd;
+    note.kind = static_cast<std::uint32_t>(format::NoteKind::kFrame);
     note.name = id;
     Marks& marks = marks_[std::string(note_name(trace, thread, note))].try_emplace(thread.process).first->second;
     if (!of.ticks.empty() || marks.function == 0) marks.function = id;

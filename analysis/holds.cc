@@ -105,7 +105,7 @@ void HoldFinder::add(const reader::Thread& thread, const reader::Calls& calls) {
   of.from_begin = thread.overwritten_events == 0 && thread.inherited == 0 && !thread.excerpt &&
                   (trace_.processes()[thread.process].flags & format::kProcessForked) == 0;
   for (const reader::Note& note : calls.notes) {
-    if (note.kind != static_cast<std::uint32_t>(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
+    if (!note.is(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
     const What what = kinds[note.name].what;
     if (what == What::kNothing) continue;
     const RecordNumbers numbers = record_numbers(calls.bytes_of(note));

@@ -126,7 +126,7 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
   if (parts_ != nullptr) nodes.emplace(use_.tree, parts_->of(thread, calls), calls);
   for (std::size_t i = 0; i < calls.notes.size(); ++i) {
     const reader::Note& note = calls.notes[i];
-    if (note.kind != static_cast<std::uint32_t>(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
+    if (!note.is(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
     Record record;
     record.what = kinds[note.name];
     if (record.what == What::kNothing) continue;

@@ -11,11 +11,6 @@
 
 namespace karst::analysis {
 
-/// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments",
-/// "returned", "log", "fiber", "record", "color", "frame begins", "picture", "part of a picture", "flow", "flow ends"
-/// or "overhead"; "unknown" for kinds of a later version.
-std::string_view kind_of(const reader::Note& note);
-
 /// The value of a request's number or of an integer. 0 where the bytes are none.
 std::uint64_t note_bits(const reader::Calls& calls, const reader::Note& note);
 double note_number(const reader::Calls& calls, const reader::Note& note);
@@ -27,10 +22,6 @@ std::string_view note_name(const reader::Trace& trace, const reader::Thread& thr
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note);
 
-/// The program says nothing by it: how its call is to be shown, more of a picture than its first part, or what tracing
-/// took.
-bool is_aside(const reader::Note& note);
-
 /// Of a log, as its call site says (analysis/log_text.h); 0: it has none.
 std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note);
 
@@ -39,8 +30,9 @@ std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note);
 std::vector<std::uint32_t> rows_of_values(const reader::Calls& calls);
 
 /// The same of a note that is no trace's: what it says beside its name, and in one line. Without those of values.
-/// `types`: Function::values of the name; `level`: log_level() of its bytes, if it is a log.
+/// `types`: Function::values of the name; `level`: note_level() of its bytes.
 std::string note_value(format::NoteKind kind, std::string_view bytes, std::string_view name, std::string_view types);
+std::uint32_t note_level(format::NoteKind kind, std::string_view bytes);
 std::string note_line(format::NoteKind kind, std::string_view name, std::string_view value, std::uint32_t level);
 
 /// In one line: `queue length = 12`, `request 4711 begins`, `warning: 3 are left`, or a text. The text is the

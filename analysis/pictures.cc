@@ -54,11 +54,11 @@ std::vector<Picture> pictures_in(const reader::Calls& calls) {
   std::vector<Picture> pictures;
   std::map<std::uint32_t, Open> open;  // by number: a signal handler's may lie among the parts of another
   for (const reader::Note& note : calls.notes) {
-    const auto kind = static_cast<format::NoteKind>(note.kind);
-    if (kind != format::NoteKind::kPicture && kind != format::NoteKind::kPicturePart) continue;
+    const bool is_first = note.is(format::NoteKind::kPicture);
+    if (!is_first && !note.is(format::NoteKind::kPicturePart)) continue;
     const std::string_view bytes = calls.bytes_of(note);
     const std::optional<PictureHead> head = head_of(bytes);
-    if (!head || (head->part == 0) != (kind == format::NoteKind::kPicture)) continue;
+    if (!head || (head->part == 0) != is_first) continue;
     if (head->part == 0) open[head->number] = {{note.ticks, note.name, head->ago, head->width, head->height, {}}, 0};
     const auto of = open.find(head->number);
     if (of == open.end()) continue;

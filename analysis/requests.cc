@@ -24,7 +24,7 @@ std::vector<RequestWork> work_on_requests(const reader::Calls& calls) {
     if (id != 0 && ticks > since) work.push_back({id, {since, ticks}});
   };
   for (const reader::Note& note : calls.notes) {
-    if (note.kind != static_cast<std::uint32_t>(NoteKind::kRequest)) continue;
+    if (!note.is(NoteKind::kRequest)) continue;
     const std::uint64_t ticks = std::max(note.ticks, since);  // a damaged trace's time may go back
     until(ticks);
     id = note_bits(calls, note);
@@ -354,8 +354,8 @@ RequestFinder::~RequestFinder() = default;
 
 void RequestFinder::add(const reader::Thread& thread, const reader::Calls& notes, const reader::Calls& calls) {
   for (const reader::Note& note : notes.notes) {
-    const bool begin = note.kind == static_cast<std::uint32_t>(NoteKind::kRequestBegin);
-    if (!begin && note.kind != static_cast<std::uint32_t>(NoteKind::kRequestEnd)) continue;
+    const bool begin = note.is(NoteKind::kRequestBegin);
+    if (!begin && !note.is(NoteKind::kRequestEnd)) continue;
     Notes& of = impl_->by_number[{thread.process, note_bits(notes, note)}];
     (begin ? of.begins : of.ends).push_back(note.ticks);
   }

@@ -17,11 +17,10 @@
 
 namespace karst::analysis {
 
+using format::NoteBytes;
 using format::NoteKind;
 
 namespace {
-
-bool is(const reader::Note& note, NoteKind kind) { return note.kind == static_cast<std::uint32_t>(kind); }
 
 /// Takes what comes before `end` off the text, and `end` with it.
 std::string_view take_until(std::string_view& text, char end) {
@@ -125,9 +124,8 @@ std::string shown(std::string_view code, std::string_view bytes, bool cut) {
 
 std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                              const reader::Note& note) {
-  if (!is_of_call(note)) return {};
-  return values_in(trace.function(trace.processes()[thread.process], note.name).values,
-                   static_cast<NoteKind>(note.kind), calls.bytes_of(note));
+  return values_in(trace.function(trace.processes()[thread.process], note.name).values, note.note_kind(),
+                   calls.bytes_of(note));
 }
 
 namespace {
@@ -181,7 +179,7 @@ std::optional<format::ValuesTime> take_end(std::string_view& bytes) {
 }  // namespace
 
 std::vector<Value> values_in(std::string_view description, NoteKind kind, std::string_view bytes) {
-  if (kind != NoteKind::kReturned && kind != NoteKind::kArguments) return {};
+  if (format::kind_of_note(kind).bytes != NoteBytes::kValues) return {};
   const std::string_view of_arguments = take_until(description, '|');
   if (!take_end(bytes)) return {};
   return take_values(kind == NoteKind::kArguments ? of_arguments : description, bytes);
@@ -208,8 +206,9 @@ RecordNumbers record_numbers(std::string_view bytes) {
 }
 
 std::uint64_t ticks_of_tracing(const reader::Calls& calls, const reader::Note& note) {
-  if (is(note, NoteKind::kOverhead)) return format::overhead_ticks(note_bits(calls, note));
-  if (!is_of_call(note) && !is(note, NoteKind::kRecord)) return 0;
+  if (note.is(NoteKind::kOverhead)) return format::overhead_ticks(note_bits(calls, note));
+  const NoteBytes are = format::kind_of_note(note.kind).bytes;
+  if (are != NoteBytes::kValues && are != NoteBytes::kRecord) return 0;
   std::string_view bytes(reinterpret_cast<const char*>(calls.note_bytes.data()) + note.bytes, note.size);
   return take_end(bytes).value_or(0);
 }
@@ -241,8 +240,6 @@ bool has_returned(const reader::Function& function) {
   return bar != std::string::npos && bar + 1 < function.values.size();
 }
 
-bool is_of_call(const reader::Note& note) { return is(note, NoteKind::kArguments) || is(note, NoteKind::kReturned); }
-
 NamedValues CallValues::named(const reader::Trace& trace, const reader::Thread& thread, std::uint32_t row) const {
   NamedValues named;
   if (empty()) return named;
@@ -269,7 +266,7 @@ CallValues::CallValues(const reader::Calls& calls) : calls_(calls) {
   const std::vector<std::uint32_t> rows = rows_of_values(calls);
   for (std::uint32_t i = 0; i < rows.size(); ++i) {
     if (rows[i] == reader::kNoParent) continue;
-    (is(calls.notes[i], NoteKind::kReturned) ? returned_ : arguments_).emplace_back(rows[i], i);
+    (calls.notes[i].is(NoteKind::kReturned) ? returned_ : arguments_).emplace_back(rows[i], i);
   }
   std::sort(arguments_.begin(), arguments_.end());
   std::sort(returned_.begin(), returned_.end());

@@ -63,9 +63,6 @@ std::vector<std::string> argument_names(const reader::Function& function);
 /// Whether what the function returns was asked for.
 bool has_returned(const reader::Function& function);
 
-/// A note of values: it is part of a call, not something between calls.
-bool is_of_call(const reader::Note& note);
-
 /// Names and texts: of arguments, and "returned", or "returned NAME".
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 

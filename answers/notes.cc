@@ -12,7 +12,7 @@ const Relation& notes() {
       {field<NoteRow>("time", Type::kTime, "after the trace's first event",
                       [](const NoteRow& r) { return r.times.since_start(r.note.ticks); }),
        field<NoteRow>("kind", Type::kText, "what it is: message, value, request and so on",
-                      [](const NoteRow& r) { return analysis::kind_of(r.note); }),
+                      [](const NoteRow& r) { return std::string_view(format::kind_of_note(r.note.kind).word); }),
        field<NoteRow>("name", Type::kText, "as the program says it",
                       [](const NoteRow& r) { return analysis::note_name(r.trace, r.thread, r.note); }),
        field<NoteRow>("value", Type::kText, "what it says",
@@ -29,7 +29,7 @@ const Relation& notes() {
                       [](const NoteRow& r) { return analysis::log_level_name(analysis::note_level(r.calls, r.note)); }),
        field_if_known<NoteRow>(
            "duration", Type::kDuration, "what tracing took, of a note of that", [](const NoteRow& r) {
-             return r.note.kind == static_cast<std::uint32_t>(format::NoteKind::kOverhead)
+             return r.note.is(format::NoteKind::kOverhead)
                         ? value_of(r.times.ns(format::overhead_ticks(analysis::note_bits(r.calls, r.note))))
                         : Value();
            })}};

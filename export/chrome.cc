@@ -159,10 +159,10 @@ class ChromeWriter {
     const reader::Process& process = trace_.processes()[thread.process];
     for (const reader::Note& note : calls.notes) {
       if (output_.failed()) return;
-      const auto kind = static_cast<format::NoteKind>(note.kind);
-      if (analysis::is_of_call(note) || analysis::is_aside(note)) continue;
-      const bool value = kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber;
-      const bool begins = kind == format::NoteKind::kRequestBegin;
+      const format::KindOfNote& kind = format::kind_of_note(note.kind);
+      if (!kind.is_listed()) continue;
+      const bool value = kind.group == format::NoteGroup::kValue;
+      const bool begins = note.is(format::NoteKind::kRequestBegin);
       json_.line().open('{').field("pid", process.pid).field("tid", thread.tid).key("ts").raw(us(ns(note.ticks)));
       if (value) {
         json_.field("ph", "C").field("name", analysis::note_name(trace_, thread, note));
@@ -170,13 +170,13 @@ class ChromeWriter {
         json_.key("args").open('{').key("value").raw(
             std::isfinite(number) ? analysis::note_value(trace_, thread, calls, note) : "null");
         json_.close('}');
-      } else if (begins || kind == format::NoteKind::kRequestEnd) {
+      } else if (begins || note.is(format::NoteKind::kRequestEnd)) {
         json_.field("ph", begins ? "b" : "e")
             .field("cat", "request")
             .field("id", analysis::note_value(trace_, thread, calls, note));
         json_.field("name", "request " + analysis::note_value(trace_, thread, calls, note));
       } else {
-        json_.field("ph", "i").field("s", "t").field("cat", analysis::kind_of(note));
+        json_.field("ph", "i").field("s", "t").field("cat", kind.word);
         json_.field("name", analysis::note_line(trace_, thread, calls, note));
       }
       json_.close('}').flush(output_);

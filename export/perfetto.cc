@@ -314,21 +314,21 @@ class PerfettoWriter {
                    std::uint64_t ticks) {
     for (; !left.empty() && left.front().ticks < ticks && !output_.failed(); left = left.subspan(1)) {
       const reader::Note& note = left.front();
-      const auto kind = static_cast<format::NoteKind>(note.kind);
-      if (analysis::is_of_call(note) || analysis::is_aside(note)) continue;
-      if (kind == format::NoteKind::kFlow || kind == format::NoteKind::kFlowEnd) continue;  // write_tied() has them
-      if (kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber) {
+      const format::KindOfNote& kind = format::kind_of_note(note.kind);
+      if (!kind.is_listed()) continue;
+      if (note.is(format::NoteKind::kFlow) || note.is(format::NoteKind::kFlowEnd)) continue;  // write_tied() has them
+      if (kind.group == format::NoteGroup::kValue) {
         const std::uint64_t uuid = counter_track(thread, note);
         start_event(raw_ns(note.ticks), event::kCounter);
         event_.pbf.add_uint64(event::kTrackUuid, uuid);
-        if (kind == format::NoteKind::kInteger)
+        if (kind.bytes == format::NoteBytes::kInteger)
           event_.pbf.add_int64(event::kCounterValue, static_cast<std::int64_t>(analysis::note_bits(calls, note)));
         else
           event_.pbf.add_double(event::kDoubleCounterValue, analysis::note_number(calls, note));
       } else {
         start_event(raw_ns(note.ticks), event::kInstant);
         event_.pbf.add_string(event::kName, valid_utf8(analysis::note_line(trace_, thread, calls, note)));
-        annotate("kind", std::string(analysis::kind_of(note)).c_str());
+        annotate("kind", kind.word);
       }
       packet_.pbf.add_message(kTrackEvent, event_.bytes);
       emit_packet();

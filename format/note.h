@@ -1,7 +1,7 @@
 // Notes: what a program says of itself beside its calls (include/karst/karst.h), as it lies among a thread's events.
 //
 //   kNote mark, with the time
-//   kNoteHead   kind (8 bits), name (23 bits), number of words that follow (9 bits)
+//   kNoteHead   kind (8 bits; format/note_kinds.h), name (23 bits), number of words that follow (9 bits)
 //   kNoteWord   5 bytes each, the first in the lowest bits; the last word is filled up with zeros
 //
 // They follow each other in one block, so a note is whole or is none: a reader leaves out what is short of words. A
@@ -12,33 +12,9 @@
 #include <cstdint>
 
 #include "format/event.h"
+#include "format/note_kinds.h"
 
 namespace karst::format {
-
-enum class NoteKind : std::uint8_t {
-  kMessage = 1,       ///< text; without one the name is the message
-  kInteger = 2,       ///< a value of what is named, 64 bits, signed; upper bytes that are 0 are left out
-  kNumber = 3,        ///< the same as an IEEE 754 double
-  kFrame = 4,         ///< one of what is named ends here and the next one begins
-  kRequestBegin = 5,  ///< the request of this number begins (64 bits, as kInteger)
-  kRequestEnd = 6,    ///< it has ended
-  kRequest = 7,       ///< the thread works on this request from here on; 0: on none
-  kText = 8,          ///< text that belongs to the call that the thread is in
-  kArguments = 9,     ///< of the next call of the function that is named (format/values.h)
-  kReturned = 10,     ///< what the call of the named function that the thread is in returns
-  kLog = 11,          ///< a level and arguments of the format that is named (format/log.h)
-  kFiber = 12,        ///< the thread goes on with another fiber, or on its own stack (FiberNote)
-  kRecord = 13,       ///< numbers of what is named and has happened here, as both halves of its description say
-                      ///< (format/values.h): `malloc(size=24) = 0x5555`
-  kColor = 14,        ///< of the call that the thread is in: a byte each of blue, green and red
-  kFrameBegin = 15,   ///< one of what is named begins here; the next kFrame of this name ends it
-  kPicture = 16,      ///< a picture of what is named, or its first part (format/picture.h)
-  kPicturePart = 17,  ///< a further part of it
-  kFlow = 18,         ///< the call that the thread is in is a step of the flow of this number (64 bits, as kInteger)
-  kFlowEnd = 19,      ///< the same, and the last one: the number may be used again
-  kOverhead = 20,     ///< up to here tracing kept the thread busy or waiting: an Overhead, and ticks as kInteger
-};
-inline constexpr std::uint32_t kLastNoteKind = 20;
 
 /// What it was that took so much longer than an event does.
 enum class Overhead : std::uint8_t {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "format/note_kinds.h"
 #include "format/trace.h"
 #include "reader/column.h"
 #include "reader/inlined.h"
@@ -216,6 +217,10 @@ struct Note {
   std::uint32_t kind = 0;         ///< format::NoteKind; unknown ones are possible
   std::uint32_t size = 0;         ///< bytes of `Calls::note_bytes`
   std::uint64_t bytes = 0;        ///< from here on
+
+  bool is(format::NoteKind of) const { return kind == static_cast<std::uint32_t>(of); }
+  /// Of a later version's kind a number that has no name.
+  format::NoteKind note_kind() const { return static_cast<format::NoteKind>(kind); }
 };
 
 inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { return ticks > cost ? ticks - cost : 0; }

@@ -127,7 +127,7 @@ Facts gather(const reader::Trace& trace) {
       facts.calls += of_thread.calls;
       facts.open_calls += of_thread.open_calls;
       for (const reader::Note& note : calls.notes)
-        facts.notes += note.kind != static_cast<std::uint32_t>(format::NoteKind::kOverhead) ? 1 : 0;
+        facts.notes += format::kind_of_note(note.kind).place != format::NotePlace::kCost ? 1 : 0;
       out_of_order += calls.out_of_order;
       unmatched += calls.unmatched_exits;
       missing += calls.missing_exits;

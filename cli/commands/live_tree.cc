@@ -329,9 +329,9 @@ void LiveTree::draw(Watched& of, const TailLine& line, std::string& text) {
     const reader::Function& named = of.names.function(line.function);
     const std::string_view name = line.function != 0 ? std::string_view(named.name) : "";
     const std::string value = analysis::note_value(kind, bytes, name, named.values);
-    const std::uint32_t level = kind == format::NoteKind::kLog ? analysis::log_level(bytes) : 0;
+    const std::uint32_t level = analysis::note_level(kind, bytes);
     std::string said = printable(analysis::note_line(kind, name, value, level));
-    if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) said = fmt::format("\"{}\"", said);
+    if (format::kind_of_note(kind).bytes == format::NoteBytes::kText) said = fmt::format("\"{}\"", said);
     paint(kFaint, left == 0 ? said : fit_text(said, left), text);
     text += '\n';
     return;

@@ -80,9 +80,9 @@ void each_note(const Input& input, const Options& options, const Output& output,
     const reader::Calls calls = input.calls_of(*thread);
     for (const reader::Note& note : calls.notes) {
       if (output.failed()) return;
-      if (!options.kind.empty() && analysis::kind_of(note) != options.kind) continue;
-      const bool is_color = note.kind == static_cast<std::uint32_t>(format::NoteKind::kColor);
-      const bool is_listed = is_color || !options.kind.empty() || !analysis::is_aside(note);
+      const format::KindOfNote& kind = format::kind_of_note(note.kind);
+      if (!options.kind.empty() && kind.word != options.kind) continue;
+      const bool is_listed = kind.is_listed() || kind.is_of_call() || !options.kind.empty();
       if (analysis::note_level(calls, note) < least_level || !is_listed) continue;
       const bool inside = note.row != reader::kNoParent;
       const std::uint32_t id = inside ? calls.function[note.row] : 0;
@@ -132,11 +132,7 @@ Error no_note(const Input& input, const Options& options) {
 
 std::vector<std::string> kinds() {
   std::vector<std::string> all;
-  for (std::uint32_t kind = 1; kind <= format::kLastNoteKind; ++kind) {
-    reader::Note note;
-    note.kind = kind;
-    all.emplace_back(analysis::kind_of(note));
-  }
+  for (const format::KindOfNote& kind : format::kNoteKinds) all.emplace_back(kind.word);
   return all;
 }
 

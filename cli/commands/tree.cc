@@ -353,17 +353,17 @@ class TreePrinter {
     std::uint32_t level = 0;
     while (const reader::Note* const note = notes.next(ticks, before, level)) {
       if (output_.failed()) return;
-      if (analysis::is_of_call(*note) || analysis::is_aside(*note)) continue;
+      const format::KindOfNote& kind = format::kind_of_note(note->kind);
+      if (!kind.is_listed()) continue;
       folded_.before_remark();
       if (header_due_) print_thread_line(thread);
       std::string text = printable(analysis::note_line(input_.trace, thread, calls, *note));
-      const auto kind = static_cast<format::NoteKind>(note->kind);
-      if (fold_ && kind == format::NoteKind::kRecord) {
+      if (fold_ && note->is(format::NoteKind::kRecord)) {
         records_.add(level, input_.trace.function(process(thread), note->name), std::move(text), calls.bytes_of(*note));
         continue;
       }
       records_.flush();
-      if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) text = fmt::format("\"{}\"", text);
+      if (kind.bytes == format::NoteBytes::kText) text = fmt::format("\"{}\"", text);
       lines_.no_time();
       lines_.remark(text, level, Style::kFaint);
     }

@@ -113,8 +113,9 @@ void TailThread::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way
 }
 
 void TailThread::noted(const NoteHead& head, const Event* words, std::uint64_t ticks) {
-  if (head.kind == NoteKind::kOverhead) return;
-  const bool of_call = head.kind == NoteKind::kArguments || head.kind == NoteKind::kReturned;
+  const NotePlace place = kind_of_note(head.kind).place;
+  if (place == NotePlace::kCost) return;
+  const bool of_call = place == NotePlace::kOfCall;
   if (!of_call && (!options_.notes || ticks < options_.from || skips())) return;
   Open* const stack = memory_.stack();
   Open* const in = top_ != 0 ? &stack[top_ - 1] : nullptr;

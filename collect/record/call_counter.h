@@ -37,7 +37,7 @@ class CallCounter : public walk::PlainWalker<CallCounter, walk::GrowingMemory<>>
 
   // The walker's.
   void noted(const format::NoteHead& head, const format::Event*, std::uint64_t) {
-    if (head.kind != format::NoteKind::kOverhead) ++notes_;
+    if (format::kind_of_note(head.kind).place != format::NotePlace::kCost) ++notes_;
   }
   void began(Open& open) {
     ++calls_;

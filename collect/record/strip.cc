@@ -113,6 +113,12 @@ class Fields {
   Table& table_;
 };
 
+/// How many words of a note stay where notes are stripped.
+std::uint32_t words_that_stay(format::NoteReveals reveals, bool all) {
+  if (reveals == format::NoteReveals::kName) return format::kFiberNameWord;
+  return all && reveals == format::NoteReveals::kAll ? 0 : ~0U;
+}
+
 /// What notes say is made zero: numbers, and texts, which are empty then. Of fibers the numbers stay, as they tell
 /// whose calls are whose, and all of what tracing took; their names go, also where they are not `all` to go.
 std::vector<std::byte> without_notes(std::span<const std::byte> payload, bool all) {
@@ -127,9 +133,7 @@ std::vector<std::byte> without_notes(std::span<const std::byte> payload, bool al
       format::Event event = 0;
       std::memcpy(&event, copy.data() + at, sizeof event);
       if (format::event_is(event, format::Mark::kNoteHead)) {
-        const format::NoteKind kind = format::note_head(event).kind;
-        const bool stays = !all || kind == format::NoteKind::kOverhead;
-        stay = kind == format::NoteKind::kFiber ? format::kFiberNameWord : stays ? ~0U : 0;
+        stay = words_that_stay(format::kind_of_note(format::note_head(event).kind).reveals, all);
       } else if (!format::event_is(event, format::Mark::kNoteWord)) {
         stay = all ? 0 : ~0U;
       } else if (stay != 0) {

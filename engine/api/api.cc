@@ -13,6 +13,14 @@ namespace {
 constexpr std::size_t kRemembered = 24;                           // answers
 constexpr std::size_t kRememberedBytes = std::size_t{32} << 20U;  // of all of them
 
+/// What is answered alike: all but the number of the job.
+std::string key_of(std::string_view path, const Parameters& parameters) {
+  std::string key(path);
+  for (const auto& [name, value] : parameters)
+    if (name != "job") key.append("&").append(name).append("=").append(value);
+  return key;
+}
+
 }  // namespace
 
 Reply error_reply(int status, std::string_view message) {
@@ -49,9 +57,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"notes", &Api::notes, false},
       {"plots", &Api::plots, false},
       {"colors", &Api::colors, false},
-      {"frames", &Api::frames, false},
       {"frame", &Api::frame, false},
-      {"locks", &Api::locks, false},
       {"lock", &Api::lock, false},
       {"flows", &Api::flows, false},
       {"memory", &Api::memory, false},
@@ -62,14 +68,17 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"values", &Api::values, false},
       {"cut", &Api::cut, false},
   };
-  for (const Route& route : kRoutes) {
-    if (route.path != path) continue;
-    try {
-      const Question question(traces_, parameters, work);
-      std::string key(path);
-      for (const auto& [name, value] : parameters) {
-        if (name != "job") key.append("&").append(name).append("=").append(value);
-      }
+  const auto reply_of = [&](auto&& answer) {
+    const Question question(traces_, parameters, work);
+    Reply reply = question.error().empty() ? answer(question) : Reply{};
+    if (!question.error().empty()) return error_reply(400, question.error());
+    if (is_stopped(work)) return error_reply(499, "this was stopped");
+    return reply;
+  };
+  try {
+    for (const Route& route : kRoutes) {
+      if (route.path != path) continue;
+      const std::string key = route.remember ? key_of(path, parameters) : std::string();
       if (route.remember) {
         if (auto body = remembered(key)) {
           Reply reply;
@@ -78,14 +87,15 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
           return reply;
         }
       }
-      Reply reply = question.error().empty() ? (this->*route.answer)(question) : Reply{};
-      if (!question.error().empty()) return error_reply(400, question.error());
-      if (is_stopped(work)) return error_reply(499, "this was stopped");
+      Reply reply = reply_of([&](const Question& question) { return (this->*route.answer)(question); });
       if (route.remember && reply.status == 200) remember(key, reply.body);
       return reply;
-    } catch (const std::bad_alloc&) {
-      return error_reply(507, "memory is out for this answer: ask about a shorter range or fewer threads");
     }
+    for (const TrackKind* kind : all_track_kinds())
+      if (!path.empty() && kind->list_name() == path)
+        return reply_of([&](const Question& question) { return list(*kind, question); });
+  } catch (const std::bad_alloc&) {
+    return error_reply(507, "memory is out for this answer: ask about a shorter range or fewer threads");
   }
   return error_reply(404, "there is no api/" + std::string(path));
 }
@@ -112,6 +122,11 @@ void Api::remember(const std::string& question, const std::string& body) {
       break;
     }
   }
+}
+
+Reply Api::list(const TrackKind& kind, const Question& question) {
+  Json json;
+  return kind.write_list(json, question.index(), question.work()) ? json_reply(json) : Reply{};
 }
 
 Reply Api::trace(const Question& question) {

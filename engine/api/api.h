@@ -61,6 +61,8 @@ class Api {
   class Question;
 
   Reply trace(const Question& question);
+  /// What a kind of track lists (TrackKind::list_name()).
+  static Reply list(const TrackKind& kind, const Question& question);
   Reply tiles(const Question& question);
   Reply minimap(const Question& question);
   Reply call(const Question& question);
@@ -76,9 +78,7 @@ class Api {
   Reply notes(const Question& question);
   Reply plots(const Question& question);
   Reply colors(const Question& question);
-  Reply frames(const Question& question);
   Reply frame(const Question& question);
-  Reply locks(const Question& question);
   Reply lock(const Question& question);
   Reply flows(const Question& question);
   Reply memory(const Question& question);
@@ -101,9 +101,6 @@ class Api {
   Server server_;
   Values values_;
   Notes notes_;
-  Locks locks_;
-  Flows flows_;
-  Requests requests_;
   Memory memory_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {

@@ -6,12 +6,23 @@
 #include "engine/protocol.h"
 
 namespace karst::engine {
+namespace {
+
+/// "message, value or color".
+std::string words_of_groups() {
+  std::string words = format::kNoteGroupWords[0];
+  for (std::size_t group = 1; group < format::kNoteGroups; ++group)
+    words.append(group + 1 == format::kNoteGroups ? " or " : ", ").append(format::kNoteGroupWords[group]);
+  return words;
+}
+
+}  // namespace
 
 Reply Api::requests(const Question& question) {
   const std::uint64_t limit = question.whole("limit", 1000);
   if (limit > kMaxRequests) question.complain("limit may be " + std::to_string(kMaxRequests));
   if (!question.error().empty()) return {};
-  const auto requests = requests_.of(question.index(), question.work());
+  const auto requests = question.index().make<RequestTracks>(question.work());
   if (requests == nullptr) return {};
   Json json;
   write_requests(json, question.index(), *requests, limit);
@@ -33,11 +44,8 @@ Reply Api::notes(const Question& question) {
     asked.groups = 0;
     for (const std::string& name : question.words("kind")) {
       const auto group = note_group_named(name);
-      if (!group)
-        question.complain(
-            "kind must be message, value, frame, request, text, record, picture, call, color or other, not '" + name +
-            "'");
-      if (group) asked.groups |= 1U << static_cast<unsigned>(*group);
+      if (!group) question.complain("kind must be " + words_of_groups() + ", not '" + name + "'");
+      asked.groups |= group.value_or(0);
     }
   }
   const std::uint64_t width = question.whole("width", 0);
@@ -101,16 +109,8 @@ Reply Api::plots(const Question& question) {
   return json_reply(json);
 }
 
-Reply Api::frames(const Question& question) {
-  const auto frames = notes_.frames(question.index(), question.work());
-  if (frames == nullptr) return {};
-  Json json;
-  write_frames(json, question.index(), *frames);
-  return json_reply(json);
-}
-
 Reply Api::frame(const Question& question) {
-  const auto frames = notes_.frames(question.index(), question.work());
+  const auto frames = question.index().make<FrameTracks>(question.work());
   if (frames == nullptr) return {};
   const std::uint64_t set = question.whole("set", frames->tracks.size());
   if (set >= frames->tracks.size()) question.complain("which frames? set must be a place in the list of api/frames");
@@ -132,19 +132,11 @@ Reply Api::frame(const Question& question) {
   return json_reply(json);
 }
 
-Reply Api::locks(const Question& question) {
-  const auto locks = locks_.of(question.index(), question.work());
-  if (locks == nullptr) return {};
-  Json json;
-  write_locks(json, question.index(), *locks);
-  return json_reply(json);
-}
-
 Reply Api::lock(const Question& question) {
   const TraceIndex& index = question.index();
   const auto call = question.call();
   if (!question.error().empty()) return {};
-  const auto locks = locks_.of(index, question.work());
+  const auto locks = index.make<LockTracks>(question.work());
   if (locks == nullptr) return {};
   Json json;
   if (call) {
@@ -168,7 +160,7 @@ Reply Api::flows(const Question& question) {
   const auto call = question.call();
   if (!call && question.error().empty()) question.complain("which call? thread and index are missing");
   if (!question.error().empty()) return {};
-  const auto flows = flows_.of(question.index(), question.work());
+  const auto flows = question.index().make<FlowSet>(question.work());
   if (flows == nullptr) return {};
   Json json;
   write_flows(json, question.index(), *flows, *call);

@@ -339,7 +339,7 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   const std::vector<std::uint32_t> lock_waits = functions_that_wait(index);
   if (!lock_waits.empty()) json.list("lock_waits", lock_waits, [](std::uint32_t number) { return number; });
   if (Memory::has(index)) json.field("memory", true);
-  if (Flows::has(index)) json.field("flows", true);
+  if (has_flows(index)) json.field("flows", true);
   write_state_facts(json, index);
   write_sampled(json, index);
   json.key("features").open('[');

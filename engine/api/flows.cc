@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/tracks.h"
 #include "format/note.h"
 
@@ -16,10 +16,11 @@ using analysis::Flow;
 using analysis::FlowStep;
 using format::NoteKind;
 
-bool may_have_steps(const ThreadIndex& thread) {
-  const auto count = [&](NoteKind kind) { return thread.notes[static_cast<std::size_t>(kind)]; };
-  return count(NoteKind::kFlow) + count(NoteKind::kFlowEnd) + count(NoteKind::kArguments) != 0;
+bool says_steps(const ThreadIndex& thread) {
+  return thread.has_notes(NoteKind::kFlow) || thread.has_notes(NoteKind::kFlowEnd);
 }
+
+bool may_have_steps(const ThreadIndex& thread) { return says_steps(thread) || thread.has_notes(NoteKind::kArguments); }
 
 std::map<const reader::Thread*, std::uint32_t> numbers_of_threads(const TraceIndex& index) {
   std::map<const reader::Thread*, std::uint32_t> numbers;
@@ -47,19 +48,14 @@ void write_step(Json& json, const TraceIndex& index, const FlowStep& step, std::
 
 }  // namespace
 
-bool Flows::has(const TraceIndex& index) {
+bool has_flows(const TraceIndex& index) {
   return std::any_of(index.threads().begin(), index.threads().end(), [&](const ThreadIndex& thread) {
-    return may_have_steps(thread) && (thread.notes[static_cast<std::size_t>(NoteKind::kFlow)] +
-                                              thread.notes[static_cast<std::size_t>(NoteKind::kFlowEnd)] !=
-                                          0 ||
-                                      analysis::notes_coroutines(index.trace().processes()[thread.thread->process]));
+    return says_steps(thread) || (thread.has_notes(NoteKind::kArguments) &&
+                                  analysis::notes_coroutines(index.trace().processes()[thread.thread->process]));
   });
 }
 
-std::shared_ptr<const FlowSet> Flows::of(const TraceIndex& index, Work* work) {
-  if (auto known = index.flows()) return known;
-  const std::lock_guard lock(making_);
-  if (auto known = index.flows()) return known;
+std::shared_ptr<const FlowSet> FlowSet::make(const TraceIndex& index, Work* work) {
   analysis::FlowFinder finder(index.trace());
   for (const ThreadIndex& thread : index.threads()) {
     if (!may_have_steps(thread)) continue;
@@ -78,8 +74,7 @@ std::shared_ptr<const FlowSet> Flows::of(const TraceIndex& index, Work* work) {
         made->places.push_back({thread->second, of.row, flow, step});
     }
   std::sort(made->places.begin(), made->places.end());
-  index.set_flows(std::move(made));
-  return index.flows();
+  return made;
 }
 
 void write_flows(Json& json, const TraceIndex& index, const FlowSet& flows, const CallPlace& call) {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "analysis/flows.h"
@@ -16,7 +15,7 @@ namespace karst::engine {
 
 inline constexpr std::size_t kMaxFlowsOfCall = 20;  ///< in an answer
 
-/// A trace's flows, and which calls are steps of them.
+/// A trace's flows, and which calls are steps of them. Made late. Memory: some 100 bytes a step.
 struct FlowSet {
   struct Place {
     std::uint32_t thread, row;  ///< of the index
@@ -25,19 +24,13 @@ struct FlowSet {
   };
   std::vector<analysis::Flow> flows;
   std::vector<Place> places;  ///< in order
-};
 
-/// Finds a trace's flows when it is first asked; the index has them then. Thread-safe. Memory: some 100 bytes a step.
-class Flows {
- public:
-  /// Whether there are any. Asks no thread for its notes.
-  static bool has(const TraceIndex& index);
   /// Null: `work` was stopped.
-  std::shared_ptr<const FlowSet> of(const TraceIndex& index, Work* work);
-
- private:
-  std::mutex making_;
+  static std::shared_ptr<const FlowSet> make(const TraceIndex& index, Work* work);
 };
+
+/// Whether there are any. Asks no thread for its notes.
+bool has_flows(const TraceIndex& index);
 
 void write_flows(Json& json, const TraceIndex& index, const FlowSet& flows, const CallPlace& call);
 

@@ -7,7 +7,6 @@
 
 #include "columns/table.h"
 #include "engine/api/answers.h"
-#include "engine/tiles/tracks.h"
 
 namespace karst::engine {
 namespace {
@@ -23,18 +22,6 @@ void write_one(Json& json, const TraceIndex& index, const FrameTrack& track, std
 }
 
 }  // namespace
-
-void write_frames(Json& json, const TraceIndex& index, const FrameTracks& frames) {
-  const TrackKinds kinds = all_track_kinds();
-  std::uint32_t id = 0;
-  for (const TrackKind* kind : kinds.first(kinds.size() - 1)) id += kind->count(index);
-  json.open('{').field("more", frames.more).key("frames").open('[');
-  for (const FrameTrack& track : frames.tracks) {
-    json.open('{').field("track", id++).field("process", track.process).field("name", track.name);
-    json.field("count", track.strip.calls.size()).close('}');
-  }
-  json.close(']').close('}');
-}
 
 std::optional<std::size_t> frame_numbered(const FrameTrack& track, std::uint64_t number) {
   const auto& numbers = track.strip.source;

@@ -1,4 +1,4 @@
-// api/frames, api/frame: how long a program's frames took, and which were slow (engine/tiles/frame_tracks.h).
+// api/frame: how long a program's frames took, and which were slow (engine/tiles/frame_tracks.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,6 @@ namespace karst::engine {
 
 inline constexpr std::size_t kSlowestFrames = 10;  ///< in an answer
 
-/// api/frames.
-void write_frames(Json& json, const TraceIndex& index, const FrameTracks& frames);
 /// The place of a frame in its track; nothing: it has no such number.
 std::optional<std::size_t> frame_numbered(const FrameTrack& track, std::uint64_t number);
 /// api/frame: what is known of all frames of a track, and of one of them (`at`, its place). `target_ns`: longer ones

@@ -1,20 +1,15 @@
-// Waits and records of holds lie among a thread's notes, so that threads which have some are read again if need be
-// (engine/api/noted_threads.h). What is asked of one wait or holder is found in its lock's lists by bisection.
+// What is asked of one wait or holder is found in its lock's lists by bisection.
 #include "engine/api/locks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "analysis/locks.h"
 #include "answers/locks.h"
-#include "engine/api/noted_threads.h"
-#include "engine/tiles/tracks.h"
 #include "format/lock.h"
-#include "format/note.h"
 
 namespace karst::engine {
 namespace {
@@ -22,20 +17,7 @@ namespace {
 using analysis::LockHolder;
 using analysis::LockWait;
 
-bool has(const ThreadIndex& thread, format::NoteKind kind) { return thread.notes[static_cast<std::size_t>(kind)] != 0; }
-
-bool is_lock_wait(const TraceIndex& index, std::uint32_t process, std::uint32_t function) {
-  return analysis::has_holder(analysis::lock_kind(index.trace(), process, function));
-}
-
 std::uint64_t whole_ns(const TraceIndex& index, std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); }
-
-// As places in the index's threads.
-std::map<const reader::Thread*, std::uint32_t> numbers_of(const TraceIndex& index) {
-  std::map<const reader::Thread*, std::uint32_t> numbers;
-  for (std::uint32_t i = 0; i < index.threads().size(); ++i) numbers[index.threads()[i].thread] = i;
-  return numbers;
-}
 
 std::int64_t number_of(const TraceIndex& index, const reader::Thread* thread) {
   if (thread == nullptr) return -1;
@@ -112,94 +94,6 @@ std::optional<std::size_t> holder_of(const LockTrack& track, const LockWait& wai
 }
 
 }  // namespace
-
-std::vector<std::uint32_t> functions_that_wait(const TraceIndex& index) {
-  std::vector<std::uint32_t> found;
-  for (std::uint32_t process = 0; process < index.trace().processes().size(); ++process) {
-    const auto& of_process = index.functions().of_process(process);
-    const auto& functions = index.trace().processes()[process].functions;
-    for (std::uint32_t id = 0; id < functions.size() && id < of_process.size(); ++id)
-      if (functions[id].note && is_lock_wait(index, process, id) &&
-          index.functions().functions()[of_process[id]].occurs)
-        found.push_back(of_process[id]);
-  }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
-std::shared_ptr<const LockTracks> Locks::of(const TraceIndex& index, Work* work) {
-  if (auto known = index.locks()) return known;
-  const std::lock_guard making(making_);
-  if (auto known = index.locks()) return known;
-  auto made = std::make_shared<LockTracks>(index.trace());
-  const reader::Trace& trace = index.trace();
-  if (functions_that_wait(index).empty()) {
-    index.set_locks(std::move(made));
-    return index.locks();
-  }
-  const bool has_holds = analysis::has_holds(trace);
-  analysis::HoldFinder finder(trace);
-  const auto is_concerned = [&](const ThreadIndex& thread) {
-    return has(thread, format::NoteKind::kArguments) || (has_holds && has(thread, format::NoteKind::kRecord));
-  };
-  for (const ThreadIndex& thread : index.threads())
-    if (is_concerned(thread)) expect(work, thread.calls.size());
-  for (const ThreadIndex& thread : index.threads()) {
-    if (!is_concerned(thread)) continue;
-    const NotedCalls calls = noted_calls(index, thread, work);
-    if (calls.calls == nullptr || !go_on(work, thread.calls.size())) return nullptr;
-    std::vector<LockWait> of = analysis::lock_waits(trace, *thread.thread, *calls.calls, nullptr);
-    // Calls that were read again are those of the index, unless somebody changed the file meanwhile.
-    std::erase_if(of, [&](const LockWait& wait) { return wait.row >= thread.calls.size(); });
-    made->waits.insert(made->waits.end(), of.begin(), of.end());
-    if (has_holds) finder.add(*thread.thread, *calls.calls);
-  }
-  made->holds = finder.take(made->waits);
-  made->holds_known = has_holds && !made->holds.stripped;
-  if (made->holds_known) analysis::fill_in_holders(made->holds, made->waits);
-  const std::map<const reader::Thread*, std::uint32_t> numbers = numbers_of(index);
-  analysis::find_holders(trace, made->waits, [&](const reader::Thread& thread) {
-    const auto at = numbers.find(&thread);
-    return at == numbers.end() ? CallColumns() : index.threads()[at->second].calls;
-  });
-  made->rows =
-      analysis::lock_rows(trace, made->names, made->waits, made->holds_known ? &made->holds : nullptr, kMaxLockTracks);
-  const auto unknown = static_cast<std::uint32_t>(index.threads().size());
-  for (std::uint32_t number = 0; number < made->rows.rows.size(); ++number) {
-    if (is_stopped(work)) return nullptr;
-    made->tracks.push_back(make_lock_track(std::move(made->rows.rows[number]), *made, numbers, unknown));
-    const analysis::LockRow& row = made->tracks.back().row;
-    for (std::uint32_t at = 0; at < row.waits.size(); ++at) {
-      const LockWait& wait = made->waits[row.waits[at]];
-      const auto thread = numbers.find(wait.thread);
-      if (thread != numbers.end()) made->places.push_back({thread->second, wait.row, number, at});
-    }
-  }
-  made->rows.rows.clear();
-  std::sort(made->places.begin(), made->places.end());
-  index.set_locks(std::move(made));
-  return index.locks();
-}
-
-void write_locks(Json& json, const TraceIndex& index, const LockTracks& locks) {
-  std::uint32_t id = 0;
-  for (const TrackKind* kind : track_kinds()) id += kind->count(index);
-  json.open('{').field("holds_known", locks.holds_known).field("more_locks", locks.rows.more_locks);
-  json.field("more_waits", locks.rows.more_waits).field("unnamed_waits", locks.rows.unnamed).key("locks").open('[');
-  for (const LockTrack& track : locks.tracks) {
-    const analysis::Lock& lock = track.row.lock;
-    json.open('{').field("track", id++).field("process", lock.process).field("kind", lock.kind);
-    json.field("name", lock.name).field("lock", fmt::format("{:#x}", lock.address));
-    json.field("waits", lock.waits)
-        .field("total", whole_ns(index, lock.total))
-        .field("longest", whole_ns(index, lock.longest));
-    json.field("holders", track.row.holders.size()).field("holder_lanes", track.holder_lanes);
-    json.field("lanes", std::uint32_t{track.holder_lanes} + track.wait_lanes).field("left_out", track.left_out);
-    json.close('}');
-  }
-  json.close(']').close('}');
-}
 
 bool write_wait(Json& json, const TraceIndex& index, const LockTracks& locks, const CallPlace& call) {
   const LockTracks::Place* const place = locks.find(call.thread, call.row);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 #include "format/memory.h"
 #include "format/note.h"
 
@@ -58,9 +58,7 @@ std::shared_ptr<const Memory::Known> Memory::find(const TraceIndex& index, Work*
   if (const auto at = known_.find(&index); at != known_.end()) return at->second;
   auto made = std::make_shared<Known>();
   made->of_thread.resize(index.threads().size());
-  const auto has_records = [](const ThreadIndex& thread) {
-    return thread.notes[static_cast<std::size_t>(format::NoteKind::kRecord)] != 0;
-  };
+  const auto has_records = [](const ThreadIndex& thread) { return thread.has_notes(format::NoteKind::kRecord); };
   analysis::MemoryFinder finder(index.trace());
   finder.keep_allocations();
   std::vector<std::uint32_t> added;

@@ -14,13 +14,8 @@
 namespace karst::engine {
 namespace {
 
-using format::NoteKind;
-
 constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a value that is told
 constexpr std::size_t kMostMarkText = 200;
-
-constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value",   "frame", "request", "text",
-                                                       "record",  "picture", "other", "call",    "color"};
 
 // Names come from the trace, and may have any length.
 std::string shortened(std::string_view text, std::size_t most) {
@@ -38,64 +33,25 @@ std::string lowered(std::string text) {
 
 }  // namespace
 
-std::string_view name_of(NoteGroup group) { return kGroupNames[static_cast<std::size_t>(group)]; }
-
-std::optional<NoteGroup> note_group_named(std::string_view name) {
-  const auto* const at = std::find(std::begin(kGroupNames), std::end(kGroupNames), name);
-  if (at == std::end(kGroupNames)) return std::nullopt;
-  return static_cast<NoteGroup>(at - std::begin(kGroupNames));
-}
-
-NoteGroup group_of(std::uint32_t kind) {
-  switch (static_cast<NoteKind>(kind)) {
-    case NoteKind::kMessage:
-    case NoteKind::kLog:
-      return NoteGroup::kMessage;
-    case NoteKind::kInteger:
-    case NoteKind::kNumber:
-      return NoteGroup::kValue;
-    case NoteKind::kFrame:
-    case NoteKind::kFrameBegin:
-      return NoteGroup::kFrame;
-    case NoteKind::kPicture:
-    case NoteKind::kPicturePart:
-      return NoteGroup::kPicture;
-    case NoteKind::kColor:
-      return NoteGroup::kColor;
-    case NoteKind::kRequestBegin:
-    case NoteKind::kRequestEnd:
-    case NoteKind::kRequest:
-    case NoteKind::kFlow:
-    case NoteKind::kFlowEnd:
-      return NoteGroup::kRequest;
-    case NoteKind::kText:
-      return NoteGroup::kText;
-    case NoteKind::kRecord:
-      return NoteGroup::kRecord;
-    case NoteKind::kArguments:
-    case NoteKind::kReturned:
-      return NoteGroup::kCall;
-    case NoteKind::kFiber:
-    case NoteKind::kOverhead:
-      break;
-  }
-  return NoteGroup::kOther;
+std::optional<std::uint32_t> note_group_named(std::string_view word) {
+  for (std::size_t group = 0; group < format::kNoteGroups; ++group)
+    if (word == format::kNoteGroupWords[group]) return 1U << group;
+  return std::nullopt;
 }
 
 void write_note_counts(Json& json, const ThreadIndex& thread) {
-  std::uint64_t counts[kNoteGroups] = {};
+  std::uint64_t counts[format::kNoteGroups] = {};
   std::uint64_t all = 0;
   for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind) {
-    if (group_of(kind) == NoteGroup::kCall || kind == static_cast<std::uint32_t>(NoteKind::kPicturePart) ||
-        kind == static_cast<std::uint32_t>(NoteKind::kOverhead))
-      continue;
-    counts[static_cast<std::size_t>(group_of(kind))] += thread.notes[kind];
+    const format::KindOfNote& of = format::kind_of_note(kind);
+    if (!of.is_listed() && of.place != format::NotePlace::kLook) continue;
+    counts[static_cast<std::size_t>(of.group)] += thread.notes[kind];
     all += thread.notes[kind];
   }
   if (all == 0) return;
   json.key("notes").open('{');
-  for (std::size_t group = 0; group < kNoteGroups; ++group)
-    if (counts[group] != 0) json.field(kGroupNames[group], counts[group]);
+  for (std::size_t group = 0; group < format::kNoteGroups; ++group)
+    if (counts[group] != 0) json.field(format::kNoteGroupWords[group], counts[group]);
   json.close('}');
 }
 
@@ -172,7 +128,7 @@ class Notes::Finder {
 
   // A message's.
   std::optional<std::uint32_t> color_of(const ThreadIndex& thread, const reader::Note& note) const {
-    if (note.name == 0 || group_of(note.kind) != NoteGroup::kMessage) return std::nullopt;
+    if (note.name == 0 || format::kind_of_note(note.kind).group != format::NoteGroup::kMessage) return std::nullopt;
     return analysis::color_of(index_.trace().function(index_.trace().processes()[thread.thread->process], note.name));
   }
 
@@ -181,7 +137,8 @@ class Notes::Finder {
   }
 
   bool is_wanted(const Of& of, const reader::Note& note) const {
-    if ((question_.groups >> static_cast<unsigned>(group_of(note.kind)) & 1U) == 0) return false;
+    const format::KindOfNote& kind = format::kind_of_note(note.kind);
+    if ((question_.groups >> static_cast<unsigned>(kind.group) & 1U) == 0) return false;
     if (question_.within && (note.row < rows_.first || note.row >= rows_.second)) return false;
     if (text_.empty()) return true;
     const auto has = [&](std::string_view line) {
@@ -189,11 +146,10 @@ class Notes::Finder {
                          [](char a, char b) { return lower(a) == b; }) != line.end();
     };
     const std::string_view bytes = of.notes->calls().bytes_of(note);
-    const auto kind = static_cast<NoteKind>(note.kind);
     // As note_line(), without a copy.
-    if (kind == NoteKind::kText || (kind == NoteKind::kMessage && !bytes.empty())) return has(bytes);
+    if (kind.bytes == format::NoteBytes::kText && !bytes.empty()) return has(bytes);
     // The line of a call's values has its function's name, which is not what it says.
-    if (is_of_calls(note.kind))
+    if (kind.is_of_call())
       return has(analysis::note_value(index_.trace(), *index_.threads()[of.number].thread, of.notes->calls(), note));
     return has(line_of(of, note));
   }
@@ -256,7 +212,8 @@ class Notes::Finder {
   void write_note(const Of& of, const reader::Note& note, std::size_t most, const Mark* mark = nullptr) {
     const ThreadIndex& thread = index_.threads()[of.number];
     json_.open('{').field("time", index_.since_origin(note.ticks)).field("thread", of.number);
-    json_.field("kind", analysis::kind_of(note)).field("group", name_of(group_of(note.kind)));
+    const format::KindOfNote& kind = format::kind_of_note(note.kind);
+    json_.field("kind", kind.word).field("group", format::kNoteGroupWords[static_cast<std::size_t>(kind.group)]);
     if (mark != nullptr) {
       json_.field("count", mark->count).field("last", index_.since_origin(mark->last));
     } else {

@@ -16,9 +16,9 @@
 #include "analysis/program_facts.h"
 #include "base/json.h"
 #include "engine/api/calls.h"
-#include "engine/api/noted_threads.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/frame_tracks.h"
 #include "format/note.h"
 
@@ -44,30 +44,15 @@ inline constexpr std::size_t kMaxPlots = 200;           ///< names of values tha
 inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
 inline constexpr std::size_t kMaxNoteMarks = 20'000;    ///< the same, in pixels that have notes
 
-/// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds. kCall is what a
-/// call was given or returned, and kColor how it is to be shown: lists have these when they are asked for them.
-enum class NoteGroup : std::uint8_t {
-  kMessage,
-  kValue,
-  kFrame,
-  kRequest,
-  kText,
-  kRecord,
-  kPicture,
-  kOther,
-  kCall,
-  kColor
-};
-inline constexpr std::size_t kNoteGroups = 10;
-/// Bits by NoteGroup.
-inline constexpr std::uint32_t kListedGroups =
-    ~(1U << static_cast<unsigned>(NoteGroup::kCall) | 1U << static_cast<unsigned>(NoteGroup::kColor));
-/// "message", "value", "frame", "request", "text", "record", "picture", "call", "color"; "other": a kind of a later
-/// version.
-std::string_view name_of(NoteGroup group);
-/// Of what name_of() says.
-std::optional<NoteGroup> note_group_named(std::string_view name);
-NoteGroup group_of(std::uint32_t kind);
+/// Bits by format::NoteGroup: those that lists have without being asked for them.
+inline constexpr std::uint32_t kListedGroups = [] {
+  std::uint32_t groups = ~0U;
+  for (const format::KindOfNote& kind : format::kNoteKinds)
+    if (kind.is_of_call()) groups &= ~(1U << static_cast<unsigned>(kind.group));
+  return groups;
+}();
+/// The bit of the group with this word; nothing: there is none.
+std::optional<std::uint32_t> note_group_named(std::string_view word);
 
 /// Field `notes` of a thread in api/trace, if it has any: how many of each group.
 void write_note_counts(Json& json, const ThreadIndex& thread);
@@ -102,8 +87,6 @@ class Notes {
     double most = 0;
     analysis::PlotLook look{};  ///< the program's wish
   };
-  /// A trace's frames, made when they are first asked for; the index has them then. Null: `work` was stopped.
-  std::shared_ptr<const FrameTracks> frames(const TraceIndex& index, Work* work = nullptr);
   /// The kMaxPlots names with the most values, in order of process and name, frames first; empty once `work` is
   /// stopped.
   std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);

@@ -20,13 +20,13 @@ void Notes::write_colors(Json& json, const TraceIndex& index, const std::vector<
   std::uint64_t count = 0;
   for (const std::uint32_t number : threads) {
     const ThreadIndex& thread = index.threads()[number];
-    if (!has_kind(thread, NoteKind::kColor)) continue;
+    if (!thread.has_notes(NoteKind::kColor)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->list(true).size())) return;
     const CallColumns& calls = thread.calls;
     for (const std::uint32_t place : notes->list(true)) {
       const reader::Note& note = notes->calls().notes[place];
-      if (static_cast<NoteKind>(note.kind) != NoteKind::kColor || note.row >= calls.size()) continue;
+      if (!note.is(NoteKind::kColor) || note.row >= calls.size()) continue;
       if (calls.begin[note.row] >= range.end || calls.end(note.row) <= range.begin) continue;
       if (index.trace().clock().to_ns(calls.duration[note.row]) < least_ns || ++count > kMaxNoteMarks) continue;
       found.push_back({number, note.row, analysis::note_bits(notes->calls(), note)});
@@ -51,7 +51,7 @@ std::optional<analysis::Picture> Notes::picture(const TraceIndex& index, const F
     frames.push_back({track.strip.source[at], {track.strip.calls.begin[at], track.strip.calls.end(at)}});
   std::optional<analysis::Picture> last;
   for (const ThreadIndex& thread : index.threads()) {
-    if (thread.thread->process != track.process || !has_kind(thread, NoteKind::kPicture)) continue;
+    if (thread.thread->process != track.process || !thread.has_notes(NoteKind::kPicture)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return std::nullopt;
     const reader::Process& process = index.trace().processes()[track.process];

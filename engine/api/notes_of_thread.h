@@ -7,29 +7,20 @@
 #include <vector>
 
 #include "analysis/notes.h"
-#include "engine/api/noted_threads.h"
 #include "engine/api/notes.h"
+#include "engine/index/noted_threads.h"
 
 namespace karst::engine {
-
-/// Such notes belong to calls, and are listed when they are asked for.
-inline bool is_of_calls(std::uint32_t kind) {
-  return (kListedGroups >> static_cast<unsigned>(group_of(kind)) & 1U) == 0;
-}
-
-inline bool has_kind(const ThreadIndex& thread, format::NoteKind kind) {
-  return thread.notes[static_cast<std::size_t>(kind)] != 0;
-}
 
 class Notes::OfThread {
  public:
   explicit OfThread(NotedCalls calls) : calls_(std::move(calls)) {
     const std::vector<reader::Note>& notes = calls_.calls->notes;
-    for (std::uint32_t i = 0; i < notes.size(); ++i)
-      if (is_of_calls(notes[i].kind))
-        values_.push_back(i);
-      else if (!analysis::is_aside(notes[i]))
-        order_.push_back(i);
+    for (std::uint32_t i = 0; i < notes.size(); ++i) {
+      const format::KindOfNote& kind = format::kind_of_note(notes[i].kind);
+      if (kind.is_of_call()) values_.push_back(i);
+      if (kind.is_listed()) order_.push_back(i);
+    }
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return notes[a].ticks < notes[b].ticks; };
     // Unless a clock ran backwards they are in order.
     for (std::vector<std::uint32_t>* list : {&order_, &values_})

@@ -19,10 +19,12 @@ namespace {
 constexpr int kPlotDecimals = 6;
 
 bool has_values(const ThreadIndex& thread) {
-  return has_kind(thread, NoteKind::kInteger) || has_kind(thread, NoteKind::kNumber);
+  return thread.has_notes(NoteKind::kInteger) || thread.has_notes(NoteKind::kNumber);
 }
 
-bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
+bool is_value(const reader::Note& note) {
+  return format::kind_of_note(note.kind).group == format::NoteGroup::kValue && note.name != 0;
+}
 
 // What one plot has in a pixel.
 struct PlotPixel {
@@ -43,29 +45,16 @@ struct PlotPixel {
 
 }  // namespace
 
-std::shared_ptr<const FrameTracks> Notes::frames(const TraceIndex& index, Work* work) {
-  if (auto known = index.frames()) return known;
-  analysis::Frames frames(analysis::first_ticks(index.trace()));
-  for (const ThreadIndex& thread : index.threads()) {
-    if (!has_kind(thread, NoteKind::kFrame) && !has_kind(thread, NoteKind::kFrameBegin)) continue;
-    const auto notes = threads_.find(index, thread, work);
-    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
-    frames.add(index.trace(), *thread.thread, notes->calls());
-  }
-  index.set_frames(std::make_shared<FrameTracks>(make_frame_tracks(frames)));
-  return index.frames();
-}
-
 std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = series_.find(&index); at != series_.end()) return at->second;
   }
-  const auto frames = this->frames(index, work);
+  const auto frames = index.make<FrameTracks>(work);
   if (frames == nullptr) return nullptr;
   std::map<std::uint32_t, analysis::MemoryFinder> memory;  // by process
   for (const ThreadIndex& thread : index.threads()) {
-    if (!has_kind(thread, NoteKind::kRecord)) continue;
+    if (!thread.has_notes(NoteKind::kRecord)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
     memory.try_emplace(thread.thread->process, index.trace())

@@ -6,9 +6,9 @@
 
 #include "analysis/values.h"
 #include "base/json.h"
-#include "engine/api/noted_threads.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
+#include "engine/index/noted_threads.h"
 
 namespace karst::engine {
 

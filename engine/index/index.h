@@ -10,7 +10,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +22,7 @@
 #include "engine/columns.h"
 #include "engine/index/known_trace.h"
 #include "engine/index/lanes.h"
+#include "engine/index/late.h"
 #include "engine/index/strips.h"
 #include "format/note.h"
 #include "reader/trace.h"
@@ -52,14 +52,13 @@ struct ThreadIndex : columns::ThreadCalls {
 
   /// How many there are of each kind; in the first place those of kinds that are not known.
   std::array<std::uint64_t, format::kLastNoteKind + 1> notes{};
-  /// Without those that belong to calls, values and colours, further parts of pictures, and what tracing took.
+  bool has_notes(format::NoteKind kind) const { return notes[static_cast<std::size_t>(kind)] != 0; }
+  /// Those that stand among calls (format/note_kinds.h).
   std::uint64_t listed_notes() const {
-    return std::accumulate(notes.begin(), notes.end(), std::uint64_t{0}) -
-           notes[static_cast<std::size_t>(format::NoteKind::kArguments)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kReturned)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kColor)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kPicturePart)] -
-           notes[static_cast<std::size_t>(format::NoteKind::kOverhead)];
+    std::uint64_t count = 0;
+    for (std::uint32_t kind = 0; kind < notes.size(); ++kind)
+      if (format::kind_of_note(kind).is_listed()) count += notes[kind];
+    return count;
   }
 
   /// What tracing took of its calls beside their events.
@@ -98,32 +97,7 @@ struct IndexProgress {
 
 class IndexCache;
 class Preview;
-struct LockTracks;
-struct FrameTracks;
-struct FlowSet;
-struct RequestTracks;
-
-/// What is made when somebody asks for it, and stays the same from then on. Any thread may ask.
-template <typename Of>
-class Late {
- public:
-  /// Null: nobody asked yet.
-  std::shared_ptr<const Of> get() const {
-    const std::lock_guard lock(mutex_);
-    return of_;
-  }
-  /// Of several the first counts.
-  void set(std::shared_ptr<const Of> of) {
-    const std::lock_guard lock(mutex_);
-    if (of_ == nullptr) of_ = std::move(of);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Of> of_;
-};
-
-/// Immutable once built, but for its locks, frames, requests and flows, which come late; any thread may read it.
+/// Immutable once built, but for what is made late; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
@@ -170,16 +144,16 @@ class TraceIndex {
   /// Null where nothing was sampled, or not all is read yet.
   const analysis::WaitStacks* wait_stacks() const { return wait_stacks_.get(); }
 
-  /// Null until somebody asked for them (engine/api/locks.h). Once there they stay the same.
-  std::shared_ptr<const LockTracks> locks() const { return locks_.get(); }
-  void set_locks(std::shared_ptr<const LockTracks> locks) const { locks_.set(std::move(locks)); }
-  /// The same (engine/api/notes.h).
-  std::shared_ptr<const FrameTracks> frames() const { return frames_.get(); }
-  void set_frames(std::shared_ptr<const FrameTracks> frames) const { frames_.set(std::move(frames)); }
-  std::shared_ptr<const RequestTracks> requests() const { return requests_.get(); }
-  void set_requests(std::shared_ptr<const RequestTracks> requests) const { requests_.set(std::move(requests)); }
-  std::shared_ptr<const FlowSet> flows() const { return flows_.get(); }
-  void set_flows(std::shared_ptr<const FlowSet> flows) const { flows_.set(std::move(flows)); }
+  /// What was made late. Null: nobody asked for it yet.
+  template <typename Of>
+  std::shared_ptr<const Of> made() const {
+    return late_.find<Of>();
+  }
+  /// The same; `Of::make(index, work)` makes what is not there. Null: `work` was stopped.
+  template <typename Of>
+  std::shared_ptr<const Of> make(Work* work) const {
+    return late_.find_or_make<Of>([&] { return Of::make(*this, work); });
+  }
 
   /// Ticks since origin() for ns since the trace's start, and back.
   double to_ticks(double ns) const { return ns * static_cast<double>(trace_->clock().ticks_per_second) / 1e9; }
@@ -222,10 +196,7 @@ class TraceIndex {
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;
   std::optional<Part> part_;
-  mutable Late<LockTracks> locks_;
-  mutable Late<FrameTracks> frames_;
-  mutable Late<FlowSet> flows_;
-  mutable Late<RequestTracks> requests_;
+  mutable LateParts late_;
 };
 
 /// The time of a block's first event that has one, or of its start.

@@ -4,10 +4,13 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "analysis/frames.h"
+#include "engine/columns.h"
+#include "engine/index/index.h"
 #include "engine/index/strips.h"
 
 namespace karst::engine {
@@ -28,8 +31,9 @@ struct FrameTrack {
 struct FrameTracks {
   std::vector<FrameTrack> tracks;  ///< the main frames first
   std::size_t more = 0;            ///< names without a track
-};
 
-FrameTracks make_frame_tracks(const analysis::Frames& frames);
+  /// Null: `work` was stopped.
+  static std::shared_ptr<const FrameTracks> make(const TraceIndex& index, Work* work);
+};
 
 }  // namespace karst::engine

@@ -4,10 +4,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <vector>
 
 #include "analysis/lock_rows.h"
+#include "engine/columns.h"
+#include "engine/index/index.h"
 #include "engine/index/strips.h"
 
 namespace karst::engine {
@@ -27,6 +29,7 @@ struct LockTrack {
   std::uint64_t left_out = 0;                         ///< slices that there was no room for
 };
 
+/// Memory: some 200 bytes a wait, and as much a hold.
 struct LockTracks {
   explicit LockTracks(const reader::Trace& trace) : names(trace) {}
 
@@ -44,10 +47,12 @@ struct LockTracks {
   std::vector<Place> places;  ///< waits, in order
   /// Null: this call is no wait for a lock that has a track.
   const Place* find(std::uint32_t thread, std::uint32_t row) const;
+
+  /// Null: `work` was stopped.
+  static std::shared_ptr<const LockTracks> make(const TraceIndex& index, Work* work);
 };
 
-/// Of a row that is whole. `threads`: the index's, by the reader's; `unknown`: who is not known.
-LockTrack make_lock_track(analysis::LockRow row, const LockTracks& of,
-                          const std::map<const reader::Thread*, std::uint32_t>& threads, std::uint32_t unknown);
+/// Numbers in functions() of waits for locks that one thread has: those that occur.
+std::vector<std::uint32_t> functions_that_wait(const TraceIndex& index);
 
 }  // namespace karst::engine

@@ -4,10 +4,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "analysis/requests.h"
-#include "columns/selection.h"
+#include "engine/columns.h"
+#include "engine/index/index.h"
 #include "engine/index/strips.h"
 
 namespace karst::engine {
@@ -30,20 +32,13 @@ struct RequestTrack {
   std::uint32_t lanes() const { return std::uint32_t{at_once} * (1U + work_lanes); }
 };
 
+/// Memory: some 200 bytes a request, and 80 a stretch of work.
 struct RequestTracks {
   std::vector<analysis::Request> requests;  ///< the longest first
   std::vector<RequestTrack> tracks;         ///< those of kMaxRequestTracks processes
-};
 
-/// A thread works on a request.
-struct RequestPiece {
-  std::uint32_t thread = 0;  ///< of the index
-  std::uint32_t process = 0;
-  std::uint64_t id = 0;
-  columns::TickRange range;
+  /// Null: `work` was stopped.
+  static std::shared_ptr<const RequestTracks> make(const TraceIndex& index, Work* work);
 };
-
-/// Takes both in any order.
-RequestTracks make_request_tracks(std::vector<analysis::Request> requests, std::vector<RequestPiece> pieces);
 
 }  // namespace karst::engine

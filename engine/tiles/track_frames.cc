@@ -1,32 +1,41 @@
 // Frames: one lane, as those of a name follow one another. A slice's row is the frame's number; its function means
 // nothing.
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "analysis/selection.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/frame_tracks.h"
 #include "engine/tiles/tracks.h"
 
 namespace karst::engine {
 namespace {
 
-class FrameTrackKind final : public TrackKind {
+class FrameTrackKind final : public LateTrackKind<FrameTracks> {
  public:
   std::string_view name() const override { return "frame"; }
-  bool of_threads() const override { return false; }
   std::uint32_t count(const TraceIndex& index) const override {
-    const auto frames = index.frames();
+    const auto frames = index.made<FrameTracks>();
     return frames == nullptr ? 0 : static_cast<std::uint32_t>(frames->tracks.size());
   }
-  std::optional<TrackFacts> facts(const TraceIndex& index, std::uint32_t number) const override {
-    const auto frames = index.frames();
-    if (frames == nullptr) return std::nullopt;
-    return TrackFacts{frames->tracks[number].name, number, 1};
+  std::string_view list_name() const override { return "frames"; }
+  bool write_list(Json& json, const TraceIndex& index, Work* work) const override {
+    const auto frames = index.make<FrameTracks>(work);
+    if (frames == nullptr) return false;
+    std::uint32_t id = first_track(index, *this);
+    json.open('{').field("more", frames->more).key("frames").open('[');
+    for (const FrameTrack& track : frames->tracks) {
+      json.open('{').field("track", id++).field("process", track.process).field("name", track.name);
+      json.field("count", track.strip.calls.size()).close('}');
+    }
+    json.close(']').close('}');
+    return true;
   }
-  void draw(const TraceIndex& index, std::uint32_t number, const TrackLanes& wanted, const FilteredLanes* filtered,
-            TileWriter& tiles) const override {
-    const auto frames = index.frames();
-    if (filtered != nullptr || frames == nullptr) return;
-    draw_strip(frames->tracks[number].strip, wanted, tiles);
+
+ private:
+  TrackFacts facts_of(const FrameTracks& made, std::uint32_t number) const override {
+    return {made.tracks[number].name, number, 1};
   }
 };
 
@@ -55,15 +64,23 @@ const TrackKind& frame_tracks() {
   return kKind;
 }
 
-FrameTracks make_frame_tracks(const analysis::Frames& frames) {
-  FrameTracks made;
+std::shared_ptr<const FrameTracks> FrameTracks::make(const TraceIndex& index, Work* work) {
+  analysis::Frames frames(analysis::first_ticks(index.trace()));
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!thread.has_notes(format::NoteKind::kFrame) && !thread.has_notes(format::NoteKind::kFrameBegin)) continue;
+    const NotedCalls noted = noted_calls(index, thread, work);
+    if (noted.calls == nullptr || !go_on(work, noted.calls->notes.size())) return nullptr;
+    frames.add(index.trace(), *thread.thread, *noted.calls);
+  }
+  auto made = std::make_shared<FrameTracks>();
   for (const analysis::Frames::Set& set : frames.sets()) {
-    if (made.tracks.size() == kMaxFrameTracks) {
-      ++made.more;
+    if (made->tracks.size() == kMaxFrameTracks) {
+      ++made->more;
       continue;
     }
-    made.tracks.push_back({set.process, std::string(set.name), set.function,
-                           strip_of(frames.all(set.process, set.name), frames.first_is_marked(set.process, set.name))});
+    made->tracks.push_back(
+        {set.process, std::string(set.name), set.function,
+         strip_of(frames.all(set.process, set.name), frames.first_is_marked(set.process, set.name))});
   }
   return made;
 }

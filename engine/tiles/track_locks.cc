@@ -1,33 +1,66 @@
-// Locks: lanes of those who had it, below them lanes of those who waited. A slice's function is a thread.
+// Locks: lanes of those who had it, below them lanes of those who waited. A slice's function is a thread. Waits and
+// records of holds lie among a thread's notes, so threads that have some are read again if need be.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "analysis/locks.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/lock_tracks.h"
 #include "engine/tiles/tracks.h"
 
 namespace karst::engine {
 namespace {
 
-class LockTrackKind final : public TrackKind {
+void write_list_of(Json& json, const TraceIndex& index, const LockTracks& locks, std::uint32_t id) {
+  const auto whole_ns = [&](std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); };
+  json.open('{').field("holds_known", locks.holds_known).field("more_locks", locks.rows.more_locks);
+  json.field("more_waits", locks.rows.more_waits).field("unnamed_waits", locks.rows.unnamed).key("locks").open('[');
+  for (const LockTrack& track : locks.tracks) {
+    const analysis::Lock& lock = track.row.lock;
+    json.open('{').field("track", id++).field("process", lock.process).field("kind", lock.kind);
+    json.field("name", lock.name).field("lock", fmt::format("{:#x}", lock.address));
+    json.field("waits", lock.waits).field("total", whole_ns(lock.total)).field("longest", whole_ns(lock.longest));
+    json.field("holders", track.row.holders.size()).field("holder_lanes", track.holder_lanes);
+    json.field("lanes", std::uint32_t{track.holder_lanes} + track.wait_lanes).field("left_out", track.left_out);
+    json.close('}');
+  }
+  json.close(']').close('}');
+}
+
+class LockTrackKind final : public LateTrackKind<LockTracks> {
  public:
   std::string_view name() const override { return "lock"; }
-  bool of_threads() const override { return false; }
   std::uint32_t count(const TraceIndex& /*index*/) const override {
     return kMaxLockTracks;  // ids behind them stay the same when they come
   }
-  std::optional<TrackFacts> facts(const TraceIndex& index, std::uint32_t number) const override {
-    const auto locks = index.locks();
-    if (locks == nullptr || number >= locks->tracks.size()) return std::nullopt;
-    const LockTrack& track = locks->tracks[number];
-    return TrackFacts{"lock", number, std::uint32_t{track.holder_lanes} + track.wait_lanes};
+  std::string_view list_name() const override { return "locks"; }
+  bool write_list(Json& json, const TraceIndex& index, Work* work) const override {
+    const auto locks = index.make<LockTracks>(work);
+    if (locks != nullptr) write_list_of(json, index, *locks, first_track(index, *this));
+    return locks != nullptr;
   }
-  void draw(const TraceIndex& index, std::uint32_t number, const TrackLanes& wanted, const FilteredLanes* filtered,
-            TileWriter& tiles) const override {
-    const auto locks = index.locks();
-    if (filtered != nullptr || locks == nullptr) return;
-    draw_strip(locks->tracks[number].strip, wanted, tiles);
+
+ private:
+  TrackFacts facts_of(const LockTracks& made, std::uint32_t number) const override {
+    return {"lock", number, std::uint32_t{made.tracks[number].holder_lanes} + made.tracks[number].wait_lanes};
   }
 };
+
+// As places in the index's threads.
+std::map<const reader::Thread*, std::uint32_t> numbers_of(const TraceIndex& index) {
+  std::map<const reader::Thread*, std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < index.threads().size(); ++i) numbers[index.threads()[i].thread] = i;
+  return numbers;
+}
+
+bool is_lock_wait(const TraceIndex& index, std::uint32_t process, std::uint32_t function) {
+  return analysis::has_holder(analysis::lock_kind(index.trace(), process, function));
+}
 
 struct Span {
   std::uint64_t begin, end;
@@ -36,18 +69,7 @@ struct Span {
   std::uint8_t marks;
 };
 
-}  // namespace
-
-const TrackKind& lock_tracks() {
-  static const LockTrackKind kKind;
-  return kKind;
-}
-
-const LockTracks::Place* LockTracks::find(std::uint32_t thread, std::uint32_t row) const {
-  const auto at = std::lower_bound(places.begin(), places.end(), Place{thread, row, 0, 0});
-  return at != places.end() && at->thread == thread && at->row == row ? &*at : nullptr;
-}
-
+/// Of a row that is whole. `threads`: the index's, by the reader's; `unknown`: who is not known.
 LockTrack make_lock_track(analysis::LockRow row, const LockTracks& of,
                           const std::map<const reader::Thread*, std::uint32_t>& threads, std::uint32_t unknown) {
   const auto number = [&](const reader::Thread* thread) {
@@ -109,6 +131,80 @@ LockTrack make_lock_track(analysis::LockRow row, const LockTracks& of,
   track.strip.lanes.build(track.strip.calls);
   track.row = std::move(row);
   return track;
+}
+
+}  // namespace
+
+const TrackKind& lock_tracks() {
+  static const LockTrackKind kKind;
+  return kKind;
+}
+
+const LockTracks::Place* LockTracks::find(std::uint32_t thread, std::uint32_t row) const {
+  const auto at = std::lower_bound(places.begin(), places.end(), Place{thread, row, 0, 0});
+  return at != places.end() && at->thread == thread && at->row == row ? &*at : nullptr;
+}
+
+std::vector<std::uint32_t> functions_that_wait(const TraceIndex& index) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t process = 0; process < index.trace().processes().size(); ++process) {
+    const auto& of_process = index.functions().of_process(process);
+    const auto& functions = index.trace().processes()[process].functions;
+    for (std::uint32_t id = 0; id < functions.size() && id < of_process.size(); ++id)
+      if (functions[id].note && is_lock_wait(index, process, id) &&
+          index.functions().functions()[of_process[id]].occurs)
+        found.push_back(of_process[id]);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::shared_ptr<const LockTracks> LockTracks::make(const TraceIndex& index, Work* work) {
+  auto made = std::make_shared<LockTracks>(index.trace());
+  const reader::Trace& trace = index.trace();
+  if (functions_that_wait(index).empty()) return made;
+  const bool has_holds = analysis::has_holds(trace);
+  analysis::HoldFinder finder(trace);
+  const auto is_concerned = [&](const ThreadIndex& thread) {
+    return thread.has_notes(format::NoteKind::kArguments) || (has_holds && thread.has_notes(format::NoteKind::kRecord));
+  };
+  for (const ThreadIndex& thread : index.threads())
+    if (is_concerned(thread)) expect(work, thread.calls.size());
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!is_concerned(thread)) continue;
+    const NotedCalls calls = noted_calls(index, thread, work);
+    if (calls.calls == nullptr || !go_on(work, thread.calls.size())) return nullptr;
+    std::vector<analysis::LockWait> of = analysis::lock_waits(trace, *thread.thread, *calls.calls, nullptr);
+    // Calls that were read again are those of the index, unless somebody changed the file meanwhile.
+    std::erase_if(of, [&](const analysis::LockWait& wait) { return wait.row >= thread.calls.size(); });
+    made->waits.insert(made->waits.end(), of.begin(), of.end());
+    if (has_holds) finder.add(*thread.thread, *calls.calls);
+  }
+  made->holds = finder.take(made->waits);
+  made->holds_known = has_holds && !made->holds.stripped;
+  if (made->holds_known) analysis::fill_in_holders(made->holds, made->waits);
+  const std::map<const reader::Thread*, std::uint32_t> numbers = numbers_of(index);
+  analysis::find_holders(trace, made->waits, [&](const reader::Thread& thread) {
+    const auto at = numbers.find(&thread);
+    return at == numbers.end() ? CallColumns() : index.threads()[at->second].calls;
+  });
+  made->rows =
+      analysis::lock_rows(trace, made->names, made->waits, made->holds_known ? &made->holds : nullptr, kMaxLockTracks);
+  const auto unknown = static_cast<std::uint32_t>(index.threads().size());
+  for (std::uint32_t number = 0; number < made->rows.rows.size(); ++number) {
+    if (is_stopped(work)) return nullptr;
+    made->tracks.push_back(make_lock_track(std::move(made->rows.rows[number]), *made, numbers, unknown));
+    const analysis::LockRow& row = made->tracks.back().row;
+    for (std::uint32_t at = 0; at < row.waits.size(); ++at) {
+      const analysis::LockWait& wait = made->waits[row.waits[at]];
+      const auto thread = numbers.find(wait.thread);
+      if (thread != numbers.end()) made->places.push_back({thread->second, wait.row, number, at});
+    }
+  }
+  made->rows.rows.clear();
+  std::sort(made->places.begin(), made->places.end());
+  return made;
 }
 
 }  // namespace karst::engine

@@ -2,35 +2,39 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "analysis/lock_rows.h"
+#include "engine/index/noted_threads.h"
 #include "engine/tiles/request_tracks.h"
 #include "engine/tiles/tracks.h"
 
 namespace karst::engine {
 namespace {
 
-class RequestTrackKind final : public TrackKind {
+// api/requests lists them: an answer about all requests.
+class RequestTrackKind final : public LateTrackKind<RequestTracks> {
  public:
   std::string_view name() const override { return "request"; }
-  bool of_threads() const override { return false; }
   std::uint32_t count(const TraceIndex& /*index*/) const override {
     return kMaxRequestTracks;  // ids behind them stay the same when they come
   }
-  std::optional<TrackFacts> facts(const TraceIndex& index, std::uint32_t number) const override {
-    const auto requests = index.requests();
-    if (requests == nullptr || number >= requests->tracks.size()) return std::nullopt;
-    return TrackFacts{"requests", number, requests->tracks[number].lanes()};
+
+ private:
+  TrackFacts facts_of(const RequestTracks& made, std::uint32_t number) const override {
+    return {"requests", number, made.tracks[number].lanes()};
   }
-  void draw(const TraceIndex& index, std::uint32_t number, const TrackLanes& wanted, const FilteredLanes* filtered,
-            TileWriter& tiles) const override {
-    const auto requests = index.requests();
-    if (filtered != nullptr || requests == nullptr) return;
-    draw_strip(requests->tracks[number].strip, wanted, tiles);
-  }
+};
+
+/// A thread works on a request.
+struct RequestPiece {
+  std::uint32_t thread = 0;  ///< of the index
+  std::uint32_t process = 0;
+  std::uint64_t id = 0;
+  columns::TickRange range;
 };
 
 struct RequestSlice {
@@ -116,14 +120,8 @@ RequestTrack track_of(const std::vector<analysis::Request>& requests, const std:
   return track;
 }
 
-}  // namespace
-
-const TrackKind& request_tracks() {
-  static const RequestTrackKind kKind;
-  return kKind;
-}
-
-RequestTracks make_request_tracks(std::vector<analysis::Request> requests, std::vector<RequestPiece> pieces) {
+/// Takes both in any order.
+RequestTracks tracks_of_all(std::vector<analysis::Request> requests, std::vector<RequestPiece> pieces) {
   RequestTracks made;
   std::stable_sort(requests.begin(), requests.end(),
                    [](const analysis::Request& a, const analysis::Request& b) { return a.duration() > b.duration(); });
@@ -160,6 +158,31 @@ RequestTracks make_request_tracks(std::vector<analysis::Request> requests, std::
     made.tracks.push_back(track_of(made.requests, of, of_request));
   }
   return made;
+}
+
+}  // namespace
+
+const TrackKind& request_tracks() {
+  static const RequestTrackKind kKind;
+  return kKind;
+}
+
+std::shared_ptr<const RequestTracks> RequestTracks::make(const TraceIndex& index, Work* work) {
+  const reader::Trace& trace = index.trace();
+  analysis::RequestFinder finder(trace, nullptr, std::nullopt, false);
+  std::vector<RequestPiece> pieces;
+  expect(work, index.calls());
+  for (std::uint32_t number = 0; number < index.threads().size(); ++number) {
+    const ThreadIndex& thread = index.threads()[number];
+    if (!go_on(work, thread.calls.size())) return nullptr;
+    if (!analysis::tells_of_requests(trace, *thread.thread)) continue;
+    const NotedCalls noted = noted_calls(index, thread, work);
+    if (noted.calls == nullptr) return nullptr;
+    finder.add(*thread.thread, *noted.calls, *noted.calls);
+    for (const analysis::RequestWork& piece : analysis::work_on_requests(*noted.calls))
+      pieces.push_back({number, thread.thread->process, piece.id, piece.range});
+  }
+  return std::make_shared<RequestTracks>(tracks_of_all(finder.take(), std::move(pieces)));
 }
 
 }  // namespace karst::engine

@@ -1,13 +1,28 @@
 #include "engine/tiles/tracks.h"
 
+#include <algorithm>
+
 namespace karst::engine {
 
-TrackKinds track_kinds() { return all_track_kinds().first(4); }
+TrackKinds track_kinds() {
+  const TrackKinds all = all_track_kinds();
+  return {all.begin(), std::find_if(all.begin(), all.end(), [](const TrackKind* kind) { return kind->is_late(); })};
+}
 
 TrackKinds all_track_kinds() {
-  static const TrackKind* const kKinds[] = {&thread_tracks(), &state_tracks(),   &cpu_tracks(),  &sample_tracks(),
-                                            &lock_tracks(),   &request_tracks(), &frame_tracks()};
+#define KARST_TRACK_KIND(name) &name(),
+  static const TrackKind* const kKinds[] = {KARST_TRACK_KINDS(KARST_TRACK_KIND)};
+#undef KARST_TRACK_KIND
   return kKinds;
+}
+
+std::uint32_t first_track(const TraceIndex& index, const TrackKind& kind) {
+  std::uint32_t id = 0;
+  for (const TrackKind* before : all_track_kinds()) {
+    if (before == &kind) break;
+    id += before->count(index);
+  }
+  return id;
 }
 
 std::vector<Track> tracks_of(const TraceIndex& index, TrackKinds kinds) {

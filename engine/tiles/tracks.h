@@ -1,10 +1,11 @@
-// Tracks: what has lanes of its own in time. Threads, the states of a thread and CPUs are three kinds. Another kind is
-// a file like engine/tiles/track_cpus.cc, its line in engine/tiles/tracks.cc, and a renderer in the page
-// (page/src/timeline/).
+// Tracks: what has lanes of its own in time. Another kind is a file like engine/tiles/track_cpus.cc, its line in
+// KARST_TRACK_KINDS, and a renderer in the page (page/src/timeline/).
 //
 // A track's id is the number of its kind's first track plus its number in the kind. Both are known when a trace is
-// opened, so an id means the same while the trace is being read and after. Tracks that are made later have the last
-// ids.
+// opened, so an id means the same while the trace is being read and after.
+//
+// Tracks that need all of the trace and much work are late: they are made when the page asks for their list. Their
+// kinds have the last ids.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -14,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
+#include "engine/columns.h"
 #include "engine/index/index.h"
 #include "engine/tiles/tile_writer.h"
 
@@ -49,23 +52,55 @@ class TrackKind {
   virtual void draw(const TraceIndex& index, std::uint32_t number, const TrackLanes& wanted,
                     const FilteredLanes* filtered, TileWriter& tiles) const = 0;
 
+  /// Whether somebody must ask for its tracks before there are any; api/trace does not list them.
+  virtual bool is_late() const { return false; }
+  /// api/NAME makes its tracks and lists them. Empty: another answer does.
+  virtual std::string_view list_name() const { return {}; }
+  /// That list. False: `work` was stopped.
+  virtual bool write_list(Json& /*json*/, const TraceIndex& /*index*/, Work* /*work*/) const { return false; }
+
  protected:
   ~TrackKind() = default;
 };
 
-const TrackKind& thread_tracks();
-const TrackKind& state_tracks();
-const TrackKind& cpu_tracks();
-const TrackKind& sample_tracks();
-/// There are none until TraceIndex::set_locks(), but numbers for all that there may be.
-const TrackKind& lock_tracks();
-/// There are none until TraceIndex::set_requests(), but numbers as for locks.
-const TrackKind& request_tracks();
-/// There are none until TraceIndex::set_frames().
-const TrackKind& frame_tracks();
+/// The kinds, in the order of their ids: those whose tracks are made late come last.
+#define KARST_TRACK_KINDS(X) \
+  X(thread_tracks)           \
+  X(state_tracks)            \
+  X(cpu_tracks)              \
+  X(sample_tracks)           \
+  X(lock_tracks)             \
+  X(request_tracks)          \
+  X(frame_tracks)
+
+#define KARST_TRACK_KIND(name) const TrackKind& name();
+KARST_TRACK_KINDS(KARST_TRACK_KIND)
+#undef KARST_TRACK_KIND
 
 /// Draws lanes of a strip: a slice's row is its source.
 void draw_strip(const Strip& strip, const TrackLanes& wanted, TileWriter& tiles);
+
+/// A kind whose tracks come late. `Of` is made late (TraceIndex::make()), and its `tracks` have strips.
+template <typename Of>
+class LateTrackKind : public TrackKind {
+ public:
+  bool of_threads() const final { return false; }
+  bool is_late() const final { return true; }
+  std::optional<TrackFacts> facts(const TraceIndex& index, std::uint32_t number) const final {
+    const auto made = index.made<Of>();
+    if (made == nullptr || number >= made->tracks.size()) return std::nullopt;
+    return facts_of(*made, number);
+  }
+  void draw(const TraceIndex& index, std::uint32_t number, const TrackLanes& wanted, const FilteredLanes* filtered,
+            TileWriter& tiles) const final {
+    const auto made = index.made<Of>();
+    if (filtered == nullptr && made != nullptr) draw_strip(made->tracks[number].strip, wanted, tiles);
+  }
+
+ protected:
+  virtual TrackFacts facts_of(const Of& made, std::uint32_t number) const = 0;
+  ~LateTrackKind() = default;
+};
 
 struct Track {
   std::uint32_t id;
@@ -80,6 +115,8 @@ using TrackKinds = std::span<const TrackKind* const>;
 TrackKinds track_kinds();
 /// The same, and what is found when somebody asks for it.
 TrackKinds all_track_kinds();
+/// The id of a kind's first track.
+std::uint32_t first_track(const TraceIndex& index, const TrackKind& kind);
 
 /// All there are, in order of id.
 std::vector<Track> tracks_of(const TraceIndex& index, TrackKinds kinds = track_kinds());

@@ -59,7 +59,7 @@ TEST(Glossary, HasTheWordsThatHeadersIntroduce) {
     const std::regex emphasis("[ (]\\*([a-z]+)\\*[ ,.;:)]");
     for (std::sregex_iterator at(text.begin(), text.end(), emphasis), end; at != end; ++at) introduced.insert((*at)[1]);
   };
-  for (const char* room : {"format", "reader", "symbols", "analysis", "sched", "collect"}) {
+  for (const char* room : {"format", "reader", "symbols", "analysis", "kernel", "collect"}) {
     for (const auto& entry : fs::directory_iterator(kRoot / room)) {
       if (entry.path().extension() == ".h") collect(read_file(entry.path()));
     }

@@ -12,6 +12,7 @@
 
 #include "answers/all.h"
 #include "engine/protocol.h"
+#include "format/note_kinds.h"
 #include "reader/model.h"
 
 namespace karst::test {
@@ -21,10 +22,11 @@ const std::string kFile = std::string(KARST_SOURCE_DIR) + "/page/src/backend/pro
 
 std::string constants() {
   std::string text =
-      "// Numbers that the page shares with engine/protocol.h and reader/model.h. Made of them by docs_test, which "
-      "fails\n"
-      "// when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file "
-      "anew.\n";
+      "// What the page shares with engine/protocol.h, reader/model.h and format/note_kinds.h. Made of them by "
+      "docs_test,\n"
+      "// which fails when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this "
+      "file\n"
+      "// anew.\n";
   const auto add = [&text](const char* name, const std::string& value, const char* meaning) {
     text += fmt::format("\n/** {} */\nexport const {} = {};\n", meaning, name, value);
   };
@@ -45,6 +47,9 @@ std::string constants() {
   add("kLeft", number(reader::kCallLeft),
       "Both bits: a tail call's jump left the call; what that called is beside it.");
   add("kCut", number(reader::kCallCut), "Both bits: the call's function was switched off while it ran.");
+  std::string groups = "[\n";
+  for (const char* word : format::kNoteGroupWords) groups += fmt::format("  \"{}\",\n", word);
+  add("NOTE_GROUPS", groups + "] as const", "What people choose among in a list of notes.");
   return text;
 }
 

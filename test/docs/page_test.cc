@@ -158,14 +158,12 @@ TEST(Page, ListsTheMarksWithTheirIds) {
 }
 
 TEST(Page, ListsTheKindsOfNotes) {
-  const std::string header = read_file("format/note.h");
-  std::set<std::string> in_header, on_page;
-  for (const auto& kind : matches(header, std::regex("\n  k\\w+ = (\\d+),"))) in_header.insert(kind[1]);
-  EXPECT_EQ(in_header.size(), format::kLastNoteKind);
+  std::set<std::string> on_page;
   const std::string page = read_file("docs/trace-format.md");
   for (const auto& row : matches(page, std::regex("\n\\| (\\d+) \\|[^|\n]*\\|[^|\n]*\\|[^|\n]*\\|")))
     on_page.insert(row[1]);
-  for (const std::string& kind : in_header) EXPECT_TRUE(on_page.contains(kind)) << kind;
+  for (std::uint32_t kind = 1; kind <= format::kLastNoteKind; ++kind)
+    EXPECT_TRUE(on_page.contains(std::to_string(kind))) << kind;
 }
 
 TEST(Page, NamesTheLimitsAndVersionsOfTheHeader) {

@@ -29,8 +29,7 @@ using Span = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  // begin,
 class LocksTest : public testing::TestWithParam<std::uint32_t> {
  protected:
   static std::shared_ptr<const engine::LockTracks> locks_of(const engine::TraceIndex& index) {
-    engine::Locks locks;
-    return locks.of(index, nullptr);
+    return index.make<engine::LockTracks>(nullptr);
   }
   static std::string lock(engine::Api& api, const engine::Parameters& parameters, int status = 200) {
     const engine::Reply reply = api.answer("lock", parameters);
@@ -287,7 +286,7 @@ TEST(Locks, WhatIsNotKnownOfAHolderIsNotThere) {
   EXPECT_EQ(std::int64_t(wait["holder"]["thread"]), 1);
   EXPECT_TRUE(wait["holder"]["index"].error() != simdjson::SUCCESS);
   // In the track it is the thread behind the last one.
-  const auto& calls = index->locks()->tracks.at(0).strip.calls;
+  const auto& calls = index->made<engine::LockTracks>()->tracks.at(0).strip.calls;
   EXPECT_EQ(calls.function[0], 2U);
 }
 
@@ -357,14 +356,14 @@ TEST(Locks, WhatAHolderDidBeforeAPartIsNotKnown) {
     engine::Api api({cut->get()}, "0");
     ASSERT_EQ(api.answer("locks", {}).status, 200);
     std::size_t known = 0, unknown = 0;
-    for (const engine::LockTracks::Place& place : (*cut)->locks()->places) {
+    for (const engine::LockTracks::Place& place : (*cut)->made<engine::LockTracks>()->places) {
       const simdjson::dom::element answer = parser.parse(
           api.answer("lock", {{"thread", std::to_string(place.thread)}, {"index", std::to_string(place.row)}}).body);
       bool call_known = false;
       std::uint64_t row = 0;
       if (answer["holder"]["call_known"].get(call_known) != simdjson::SUCCESS) continue;
-      const engine::LockTrack& track = (*cut)->locks()->tracks[place.track];
-      const std::uint64_t begin = (*cut)->locks()->waits[track.row.waits[place.at]].begin;
+      const engine::LockTrack& track = (*cut)->made<engine::LockTracks>()->tracks[place.track];
+      const std::uint64_t begin = (*cut)->made<engine::LockTracks>()->waits[track.row.waits[place.at]].begin;
       EXPECT_FALSE(begin < middle && call_known);
       ++(call_known ? known : unknown);
       if (!call_known) continue;
@@ -429,8 +428,8 @@ TEST(Locks, OfATraceThatNoRuntimeWrote) {
         EXPECT_TRUE(status == 200 || status == 404) << status;
       }
     const auto first = engine::tracks_of(*index).size();
-    for (std::size_t number_of = 0; number_of < index->locks()->tracks.size(); ++number_of) {
-      for (std::size_t i = 0; i < index->locks()->tracks[number_of].row.holders.size(); ++i)
+    for (std::size_t number_of = 0; number_of < index->made<engine::LockTracks>()->tracks.size(); ++number_of) {
+      for (std::size_t i = 0; i < index->made<engine::LockTracks>()->tracks[number_of].row.holders.size(); ++i)
         EXPECT_EQ(api.answer("lock", {{"lock", std::to_string(number_of)}, {"holder", std::to_string(i)}}).status, 200);
       const engine::Reply tiles = api.answer("tiles", {{"width", "77"}, {"tracks", std::to_string(first + number_of)}});
       EXPECT_EQ(tiles.status, 200);

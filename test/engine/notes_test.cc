@@ -41,7 +41,7 @@ std::vector<Said> said_in(const engine::TraceIndex& index) {
     const reader::Thread& thread = *index.threads()[number].thread;
     const reader::Calls calls = reader::rebuild_calls(index.trace(), thread);
     for (const reader::Note& note : calls.notes) {
-      const std::string kind(analysis::kind_of(note));
+      const std::string kind(format::kind_of_note(note.kind).word);
       if (kind == "arguments" || kind == "returned") continue;
       const std::string group = kind == "integer" || kind == "number"               ? "value"
                                 : kind.starts_with("request") || kind == "works on" ? "request"

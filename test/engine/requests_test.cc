@@ -143,8 +143,7 @@ class RequestTracksTest : public testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(RequestTracksTest, HaveEachRequestAndAllWorkOnIt) {
-  engine::Requests finder;
-  const auto found = finder.of(*index_, nullptr);
+  const auto found = index_->make<engine::RequestTracks>(nullptr);
   ASSERT_EQ(found->tracks.size(), 1U);
   const engine::RequestTrack& track = found->tracks[0];
   EXPECT_EQ(track.count, found->requests.size());

@@ -1,9 +1,11 @@
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
-import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types/notes";
+import { NOTE_GROUPS } from "./protocol";
+import type { NoteGroup, NoteLine, NoteMark } from "./types/notes";
 import { requests as columnsOfRequests } from "./answers";
 import { rowsOf } from "./rows";
 import type { SourceText } from "./types/backend";
+import type { LateList } from "./types/late";
 import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Cause, Explanation, Outliers } from "./types/slow";
@@ -59,6 +61,10 @@ function processFacts(p: Json, index: number): ProcessInfo {
     })),
   };
 }
+
+/** Whether a trace has notes of one of the groups. */
+export const says = ({ threads }: TraceInfo, ...groups: readonly NoteGroup[]): boolean =>
+  threads.some(({ notes }) => groups.some((group) => (notes[group] ?? 0) > 0));
 
 function noteCounts(json: Json): Partial<Record<NoteGroup, number>> {
   const counts: Partial<Record<NoteGroup, number>> = {};
@@ -381,6 +387,12 @@ export function requestFacts(answer: Json): RequestList {
   return { count: num(json.count, requests.length), requests, tracks };
 }
 
+export const REQUESTS: LateList<RequestList> = {
+  path: "requests",
+  read: requestFacts,
+  has: (info) => says(info, "request"),
+};
+
 function noteLine(n: Json): NoteLine {
   return {
     time: num(n.time),
@@ -420,6 +432,12 @@ export function plotFacts(answer: Json): PlotInfo[] {
     ...optional("colour", typeof p.color === "number" ? p.color : undefined),
   }));
 }
+
+export const PLOTS: LateList<PlotInfo[]> = {
+  path: "plots",
+  read: plotFacts,
+  has: (info) => says(info, "value", "frame", "record"),
+};
 
 export function colouredCalls(answer: Json): ColouredCalls {
   const json = object(answer);

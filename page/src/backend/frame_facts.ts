@@ -1,5 +1,6 @@
 // Answers about frames to the page's own types.
-import { histogramFacts, num, object, objects, optional, text, type Json } from "./facts";
+import { histogramFacts, num, object, objects, optional, says, text, type Json } from "./facts";
+import type { LateList } from "./types/late";
 import type { FrameFacts, FrameLine, FrameList, FramePicture } from "./types/frames";
 
 export function frameList(answer: Json): FrameList {
@@ -11,6 +12,8 @@ export function frameList(answer: Json): FrameList {
     more: num(json.more),
   };
 }
+
+export const FRAMES: LateList<FrameList> = { path: "frames", read: frameList, has: (info) => says(info, "frame") };
 
 const frameLine = (json: Json): FrameLine => ({
   ...{ number: num(json.number), begin: num(json.begin), duration: num(json.duration), marked: json.marked !== false },

@@ -1,5 +1,6 @@
 // Answers about locks to the page's own types.
 import { callOf, maybe, num, object, objects, optional, text, type Json } from "./facts";
+import type { LateList } from "./types/late";
 import type { LockFacts, LockHeld, LockList, LockOwner, LockWait } from "./types/locks";
 
 const MOST_LANES = 64;
@@ -21,6 +22,12 @@ export function lockList(answer: Json): LockList {
     unnamedWaits: num(json.unnamed_waits),
   };
 }
+
+export const LOCKS: LateList<LockList> = {
+  path: "locks",
+  read: lockList,
+  has: (info) => info.lockWaits.size > 0,
+};
 
 const lane = (json: Json) => optional("lane", maybe(json.lane) ?? undefined);
 

@@ -1,5 +1,6 @@
-// Numbers that the page shares with engine/protocol.h and reader/model.h. Made of them by docs_test, which fails
-// when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew.
+// What the page shares with engine/protocol.h, reader/model.h and format/note_kinds.h. Made of them by docs_test,
+// which fails when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file
+// anew.
 
 /** Of all answers; the page refuses others. */
 export const PROTOCOL_VERSION = 1;
@@ -42,3 +43,17 @@ export const kLeft = 24;
 
 /** Both bits: the call's function was switched off while it ran. */
 export const kCut = 18;
+
+/** What people choose among in a list of notes. */
+export const NOTE_GROUPS = [
+  "message",
+  "value",
+  "frame",
+  "request",
+  "text",
+  "record",
+  "picture",
+  "other",
+  "call",
+  "color",
+] as const;

@@ -12,10 +12,8 @@ import {
   noteMarks,
   occurrenceFacts,
   outlierFacts,
-  plotFacts,
   colouredCalls,
   plotParts,
-  requestFacts,
   sourceFacts,
   stateLine,
   tableFacts,
@@ -23,18 +21,19 @@ import {
   traceFacts,
   type Json,
 } from "./facts";
-import { frameFacts, frameList } from "./frame_facts";
+import { frameFacts } from "./frame_facts";
 import { callFlows } from "./flow_facts";
-import { lockFacts, lockList } from "./lock_facts";
+import { lockFacts } from "./lock_facts";
 import { callMemory } from "./memory_facts";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
-import type { FrameFacts, FrameList } from "./types/frames";
+import type { FrameFacts } from "./types/frames";
 import type { CallFlows } from "./types/flows";
-import type { LockFacts, LockList } from "./types/locks";
+import type { LateList } from "./types/late";
+import type { LockFacts } from "./types/locks";
 import type { CallMemory } from "./types/memory";
-import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
+import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./types/notes";
 import type { Explanation, Outliers } from "./types/slow";
 import type {
   Alignment,
@@ -43,7 +42,6 @@ import type {
   Flame,
   FlameQuery,
   FunctionTable,
-  RequestList,
   ThreadSums,
   TimeOf,
 } from "./types/sums";
@@ -137,8 +135,8 @@ export class Questions implements Backend {
     return explanationFacts(await this.json("explain", { ...at }, signal));
   }
 
-  async requests(signal?: AbortSignal): Promise<RequestList> {
-    return requestFacts(await this.json("requests", {}, signal));
+  async list<Of>({ path, read }: LateList<Of>, signal?: AbortSignal): Promise<Of> {
+    return read(await this.json(path, {}, signal));
   }
 
   async notes(
@@ -171,25 +169,13 @@ export class Questions implements Backend {
     return colouredCalls(await this.json("colors", parameters, signal));
   }
 
-  async plots(signal?: AbortSignal): Promise<PlotInfo[]> {
-    return plotFacts(await this.json("plots", {}, signal));
-  }
-
   async plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]> {
     const parameters: Parameters = { ...scopeParameters(range), width, plot: plots.join(",") };
     return plotParts(await this.json("plots", parameters, signal));
   }
 
-  async frames(signal?: AbortSignal): Promise<FrameList> {
-    return frameList(await this.json("frames", {}, signal));
-  }
-
   async frame(set: number, target: number, number?: number, signal?: AbortSignal): Promise<FrameFacts> {
     return frameFacts(await this.json("frame", { set, target, number }, signal));
-  }
-
-  async locks(signal?: AbortSignal): Promise<LockList> {
-    return lockList(await this.json("locks", {}, signal));
   }
 
   async lock(at: CallRef): Promise<LockFacts> {

@@ -2,9 +2,11 @@
 import type { Scope } from "../backend/types/backend";
 import type { CallInfo, CallLine, CallRef } from "../backend/types/calls";
 import type { NoteLine } from "../backend/types/notes";
+import { attempt } from "./attempt";
 import { completeFlows } from "./flows";
 import { completeLock } from "./locks";
-import { store, type ScopeKind, type Selected, type State, type Tab } from "./store";
+import { store, type ScopeKind, type Selected, type State } from "./store";
+import type { Tab } from "./tabs";
 import { threadKey } from "./tracks";
 import { longestWait } from "./words";
 import { between, clampView, fit, pan, reveal, wholeView, zoom, type View } from "./view";
@@ -161,14 +163,6 @@ export function selectNote(trace: number, note: NoteLine): void {
   scrollTrack(trace, note.thread);
 }
 
-export async function attempt(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if ((error as Error).name !== "AbortError") store.set({ notice: (error as Error).message });
-  }
-}
-
 /** The step that is being made; the next one takes its place. */
 let stepping: AbortController | undefined;
 
@@ -283,23 +277,6 @@ export function wantRanks(): void {
       ranks[t] = { slowest: slow.excess, blocked: sums.blocked, cpu: sums.cpu };
       store.set({ ranks });
     }).finally(() => ranking.delete(t));
-  });
-}
-
-const plotting = new Set<number>();
-
-/** Asks once for what is plotted, of traces that have notes of which there are plots. */
-export function wantPlots(): void {
-  store.state.traces.forEach(({ backend, info }, t) => {
-    const has = info.threads.some(({ notes }) => (notes.value ?? notes.frame ?? notes.record ?? 0) > 0);
-    if (!has || info.reading || info.aggregated || store.state.plots[t] || plotting.has(t)) return;
-    plotting.add(t);
-    void attempt(async () => {
-      const found = await backend.plots();
-      const plots = [...store.state.plots];
-      plots[t] = found;
-      store.set({ plots });
-    }).finally(() => plotting.delete(t));
   });
 }
 

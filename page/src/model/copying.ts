@@ -1,5 +1,5 @@
 // Texts for the clipboard: the selected call in a line, its name, a link to what is seen.
-import { attempt } from "./actions";
+import { attempt } from "./attempt";
 import { store } from "./store";
 import { toHash } from "./url";
 import { callLine } from "./words";

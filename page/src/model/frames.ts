@@ -1,6 +1,6 @@
-// Frames on the page: their list, the chosen one, and the target by which they are coloured.
+// Frames on the page: the chosen one, and the target by which they are coloured.
 import type { FrameLine } from "../backend/types/frames";
-import { attempt, moveTo, offsetOf } from "./actions";
+import { moveTo, offsetOf } from "./actions";
 import { store, type Range } from "./store";
 import { fitThird } from "./view";
 
@@ -36,23 +36,6 @@ export function setTarget(ms: number): void {
   } catch {
     // Storage may be forbidden; the choice then lasts as long as the page.
   }
-}
-
-const listing = new Set<number>();
-
-/** Asks once for the frames of traces that have marks of some. */
-export function wantFrames(): void {
-  store.state.traces.forEach(({ backend, info }, t) => {
-    const has = info.threads.some(({ notes }) => (notes.frame ?? 0) > 0);
-    if (!has || info.reading || info.aggregated || store.state.frames[t] || listing.has(t)) return;
-    listing.add(t);
-    void attempt(async () => {
-      const found = await backend.frames();
-      const frames = [...store.state.frames];
-      frames[t] = found;
-      store.set({ frames });
-    }).finally(() => listing.delete(t));
-  });
 }
 
 /** Chooses a frame: the panel tells of it. */

@@ -16,21 +16,11 @@ import {
   zoomBy,
 } from "./actions";
 import { toggleAllFolded } from "./folding";
-import { store, type Tab } from "./store";
+import { store } from "./store";
+import { TABS } from "./tabs";
 import { threadKey } from "./tracks";
 import { fitThird } from "./view";
 
-const TABS: readonly Tab[] = [
-  "call",
-  "functions",
-  "flame",
-  "range",
-  "compare",
-  "outliers",
-  "requests",
-  "notes",
-  "frames",
-];
 export const THEMES = ["auto", "light", "dark"] as const;
 
 export function nextTheme(): void {
@@ -161,7 +151,7 @@ export function onKey(event: KeyboardEvent): void {
   // Buttons, lists and scrolling boxes keep the keys that are theirs.
   if (!inTimeline && /^(Enter| |Arrow|Page|Home|End|ContextMenu|F10)/.test(event.key)) return;
   let action = event.shiftKey ? (SHIFTED[event.key] ?? PLAIN[event.key]) : PLAIN[event.key];
-  if (/^[1-9]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
+  if (/^[1-9]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!.id, dockOpen: true });
   if (event.key === "Enter" && inTimeline) action = fitOrSelect;
   if (!action) return;
   event.preventDefault();

@@ -1,27 +1,11 @@
-// Locks on the page: their list, who had one as a wait began, and who waited while somebody had it.
+// Locks on the page: who had one as a wait began, and who waited while somebody had it.
 import type { LockFacts, LockInfo } from "../backend/types/locks";
-import { attempt } from "./actions";
+import { attempt } from "./attempt";
 import { visible } from "./names";
 import { store, type Selected } from "./store";
 
 export const lockName = ({ kind, name, address }: Pick<LockInfo, "kind" | "name" | "address">): string =>
   `${kind} ${visible(name) || address}`;
-
-const listing = new Set<number>();
-
-/** Asks once for the locks of traces that have waits for some. */
-export function wantLocks(): void {
-  store.state.traces.forEach(({ backend, info }, t) => {
-    if (info.lockWaits.size === 0 || info.reading || info.aggregated || store.state.locks[t] || listing.has(t)) return;
-    listing.add(t);
-    void attempt(async () => {
-      const found = await backend.locks();
-      const locks = [...store.state.locks];
-      locks[t] = found;
-      store.set({ locks });
-    }).finally(() => listing.delete(t));
-  });
-}
 
 /** Of a call that was just selected: who had the lock, if it is a wait for one. */
 export async function completeLock(at: Selected, func: number): Promise<void> {

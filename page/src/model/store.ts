@@ -2,12 +2,12 @@
 // with useStore(); the timeline, which draws itself, subscribes.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend } from "../backend/types/backend";
-import type { NoteGroup, NoteLine, PlotInfo } from "../backend/types/notes";
-import type { FrameList } from "../backend/types/frames";
+import type { NoteGroup, NoteLine } from "../backend/types/notes";
 import type { CallFlows } from "../backend/types/flows";
-import type { LockFacts, LockList } from "../backend/types/locks";
-import type { TimeOf, RequestList } from "../backend/types/sums";
+import type { LockFacts } from "../backend/types/locks";
+import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
+import type { Tab } from "./tabs";
 import type { ThreadRanks, TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
 import type { View } from "./view";
@@ -39,7 +39,6 @@ export interface Waking {
   readonly by: { readonly thread: number; readonly index: number; readonly depth: number };
 }
 
-export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests" | "notes" | "frames";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
   | "name"
@@ -70,18 +69,12 @@ export interface State {
   readonly waking: Waking | null;
   /** By trace, once an order needs them. */
   readonly ranks: readonly (ThreadRanks | undefined)[];
-  /** The same: names of values, once they are known. */
-  readonly plots: readonly (readonly PlotInfo[] | undefined)[];
-  /** By trace: locks that threads waited for, once they are known. */
-  readonly locks: readonly (LockList | undefined)[];
+  /** The same: lists that kinds of tracks are made of, by their LateList.path, once they are there (late.ts). */
+  readonly late: readonly (Readonly<Record<string, unknown>> | undefined)[];
   /** The selected wait, or who is selected that had a lock; null: neither is. */
   readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
   /** Flows that the selected call is a step of; null: none are known. */
   readonly flows: { readonly at: Selected; readonly flows: CallFlows } | null;
-  /** By trace: its longest requests and the tracks of all, once they are known. */
-  readonly requests: readonly (RequestList | undefined)[];
-  /** By trace: what has bars of frames, once they are known. */
-  readonly frames: readonly (FrameList | undefined)[];
   /** The chosen set of frames, and which of them; null: none was chosen. Its times once they are known. */
   readonly frame: { readonly trace: number; readonly set: number; readonly number?: number } | null;
   readonly frameSpan: Range | null;
@@ -139,12 +132,9 @@ export const START: State = {
   selectedSpan: null,
   waking: null,
   ranks: [],
-  plots: [],
-  locks: [],
+  late: [],
   lock: null,
   flows: null,
-  requests: [],
-  frames: [],
   frame: null,
   frameSpan: null,
   frameTarget: 16.7,

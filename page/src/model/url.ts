@@ -1,19 +1,9 @@
 // The address holds what is seen: zoom, selection, filters. A link or a reload shows the same again.
 import { ORDERS } from "./tracks";
-import { NOTE_GROUPS } from "../backend/types/notes";
-import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
+import { NOTE_GROUPS } from "../backend/protocol";
+import type { ScopeKind, Selected, SortKey, State } from "./store";
+import { TABS, type Tab } from "./tabs";
 
-const TABS: readonly Tab[] = [
-  "call",
-  "functions",
-  "flame",
-  "range",
-  "compare",
-  "outliers",
-  "requests",
-  "notes",
-  "frames",
-];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
 const SORTS: readonly SortKey[] = [
   "name",
@@ -161,7 +151,7 @@ export function fromHash(hash: string, start: State): Partial<State> {
         change.offset = Number(value) || 0;
         break;
       case "tab":
-        change.tab = one(value, TABS) ?? start.tab;
+        change.tab = TABS.find(({ id }) => id === value)?.id ?? start.tab;
         break;
       case "dock":
         change.dockOpen = value !== "0";

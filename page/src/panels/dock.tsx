@@ -1,27 +1,26 @@
 // The lower half: one panel at a time, as high as its edge is dragged to.
-import { store, useStore, type Tab } from "../model/store";
+import type { ComponentType } from "preact";
+import { store, useStore } from "../model/store";
+import { TABS, type OwnTab } from "../model/tabs";
+import { panelOf } from "../timeline/kinds";
 import { CallPanel } from "./call";
 import { ComparePanel } from "./compare";
-import { FramePanel } from "./frames";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
 import { NotePanel } from "./notes";
 import { RangePanel } from "./range";
-import { RequestPanel } from "./requests";
 import { TablePanel } from "./table";
 
-const TABS: readonly { id: Tab; label: string }[] = [
-  { id: "call", label: "Call" },
-  { id: "functions", label: "Functions" },
-  { id: "flame", label: "Flame graph" },
-  { id: "range", label: "Range" },
-  { id: "compare", label: "Compare" },
-  { id: "outliers", label: "Outliers" },
-  { id: "requests", label: "Requests" },
-  { id: "notes", label: "Notes" },
-  { id: "frames", label: "Frames" },
-];
+const PANELS: Readonly<Record<OwnTab, ComponentType>> = {
+  call: CallPanel,
+  functions: TablePanel,
+  flame: FlamePanel,
+  range: RangePanel,
+  compare: ComparePanel,
+  outliers: OutlierPanel,
+  notes: NotePanel,
+};
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
 
@@ -62,6 +61,7 @@ function Divider() {
 export function Dock() {
   const tab = useStore((s) => s.tab);
   const open = useStore((s) => s.dockOpen);
+  const Panel = panelOf(tab) ?? PANELS[tab as OwnTab];
   const height = useStore((s) => s.dockHeight);
   const choose = (by: number) => {
     const at = TABS.findIndex((t) => t.id === tab);
@@ -112,15 +112,7 @@ export function Dock() {
       </div>
       {open && (
         <div id="panel" class="panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
-          {tab === "call" && <CallPanel />}
-          {tab === "functions" && <TablePanel />}
-          {tab === "flame" && <FlamePanel />}
-          {tab === "range" && <RangePanel />}
-          {tab === "compare" && <ComparePanel />}
-          {tab === "outliers" && <OutlierPanel />}
-          {tab === "requests" && <RequestPanel />}
-          {tab === "notes" && <NotePanel />}
-          {tab === "frames" && <FramePanel />}
+          <Panel />
         </div>
       )}
     </section>

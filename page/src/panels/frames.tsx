@@ -1,6 +1,8 @@
 // Frames: how long they took against the target, which were slowest, and the chosen one.
 import { useEffect, useState } from "preact/hooks";
+import { FRAMES } from "../backend/frame_facts";
 import type { FrameFacts, FrameLine, FrameList } from "../backend/types/frames";
+import { lateOf } from "../model/late";
 import { classOf, FRAME_CLASSES, goToFrame, isTarget, setTarget, TARGET_MS, targetWords } from "../model/frames";
 import { css } from "../model/colour";
 import { visible } from "../model/names";
@@ -193,11 +195,10 @@ export function FramePanel() {
   const chosen = useStore((s) => s.frame);
   const tableTrace = useStore((s) => s.tableTrace);
   const traces = useStore((s) => s.traces);
-  const lists = useStore((s) => s.frames);
   const target = useStore((s) => s.frameTarget) * 1e6;
   const trace = chosen?.trace ?? Math.min(tableTrace, traces.length - 1);
   const loaded = traces[trace];
-  const list = lists[trace];
+  const list = useStore((s) => lateOf(FRAMES, trace, s));
   const set = Math.min(chosen?.set ?? 0, Math.max(0, (list?.sets.length ?? 0) - 1));
   const number = chosen?.set === set ? chosen.number : undefined;
   const asks = loaded !== undefined && list !== undefined && list.sets.length > 0;

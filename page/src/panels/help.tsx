@@ -1,6 +1,7 @@
 // All keys and signs, over the page.
 import { useEffect, useRef } from "preact/hooks";
 import { store } from "../model/store";
+import { TABS } from "../model/tabs";
 import { Icon } from "./icon";
 
 const KEYS: readonly { title: string; keys: readonly (readonly [string, string])[] }[] = [
@@ -40,7 +41,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ["/", "search functions and notes"],
       ["m", "measure by dragging anywhere"],
       ["r", "measure the selected call, else what is in view"],
-      ["1 – 9", "call, functions, flame graph, range, compare, outliers, requests, notes, frames"],
+      [`1 – ${TABS.length}`, TABS.map(({ label }) => label.toLowerCase()).join(", ")],
       ["b", "show or hide the lower half"],
       ["k K", "fold or unfold the selected track; all threads"],
       ["Back", "the browser’s: the selection or panel before"],

@@ -1,6 +1,8 @@
 // What is known of a lock: of a wait for it who had it, of a holder who waited. What is not known is said.
+import { LOCKS } from "../backend/lock_facts";
 import type { LockFacts, LockOwner, LockWait } from "../backend/types/locks";
 import { bringTrack, goTo } from "../model/actions";
+import { lateOf } from "../model/late";
 import { lockName, selectHolder } from "../model/locks";
 import { visible } from "../model/names";
 import { store } from "../model/store";
@@ -12,7 +14,7 @@ const threadName = (trace: number, thread: number) => {
   return of ? visible(`${of.name || "thread"} ${of.tid}`) : "";
 };
 
-const lockOf = (trace: number, { lock }: LockFacts) => store.state.locks[trace]?.locks[lock];
+const lockOf = (trace: number, { lock }: LockFacts) => lateOf(LOCKS, trace)?.locks[lock];
 
 /** Who had it, and the call that this thread was in: one click away. */
 function Owner({ trace, owner, verb }: { trace: number; owner: LockOwner | null; verb: string }) {

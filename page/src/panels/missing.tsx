@@ -1,6 +1,7 @@
 // What is to be known of a trace before its picture is believed: what is missing in it; and what was kept of slow calls.
 import type { MomentInfo } from "../backend/types/trace";
-import { attempt, bringTrack, moveTo, offsetOf } from "../model/actions";
+import { bringTrack, moveTo, offsetOf } from "../model/actions";
+import { attempt } from "../model/attempt";
 import { forms, readable, threadName, visible } from "../model/names";
 import { keptMoments, openMoment } from "../model/opening";
 import { store, useStore, type LoadedTrace } from "../model/store";

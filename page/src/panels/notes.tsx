@@ -1,7 +1,8 @@
 // Notes: what the program said of itself, in order of time, as far as it was said in view. A click selects the call it
 // was said in. (What is missing in a trace is in missing.tsx.)
 import { useEffect, useRef } from "preact/hooks";
-import { NOTE_GROUPS, type NoteGroup, type NoteLine } from "../backend/types/notes";
+import { NOTE_GROUPS } from "../backend/protocol";
+import type { NoteGroup, NoteLine } from "../backend/types/notes";
 import type { TraceInfo } from "../backend/types/trace";
 import { selectNote } from "../model/actions";
 import { visible } from "../model/names";

@@ -2,6 +2,7 @@
 // that tables and flame graphs can be about.
 import { useState } from "preact/hooks";
 import type { Request } from "../backend/answers";
+import { REQUESTS } from "../backend/facts";
 import { offsetOf } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { measureRequest } from "../model/requests";
@@ -128,7 +129,7 @@ function Rows({ trace, requests }: { trace: number; requests: readonly Request[]
 export function RequestPanel() {
   const trace = useStore((s) => Math.max(0, Math.min(s.tableTrace, s.traces.length - 1)));
   const range = useStore((s) => s.range);
-  const answer = useAnswer(`${trace}`, (signal) => store.state.traces[trace]!.backend.requests(signal));
+  const answer = useAnswer(`${trace}`, (signal) => store.state.traces[trace]!.backend.list(REQUESTS, signal));
   const { value, error } = answer;
   return (
     <div class="request-panel">

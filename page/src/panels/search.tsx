@@ -1,7 +1,8 @@
 // Search: functions by name, with their counts, and below them what the program said, and what calls were given and
 // returned. Enter highlights a function and goes to its longest call, or selects a note.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { NOTE_GROUPS, type NoteLine } from "../backend/types/notes";
+import { NOTE_GROUPS } from "../backend/protocol";
+import type { NoteLine } from "../backend/types/notes";
 import { highlight, selectNote, stepCall } from "../model/actions";
 import { forms, visible } from "../model/names";
 import { store, useStore } from "../model/store";

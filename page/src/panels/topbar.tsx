@@ -1,5 +1,6 @@
 // The bar above all: what is open, search, and what works on the whole page.
-import { attempt, showAll } from "../model/actions";
+import { showAll } from "../model/actions";
+import { attempt } from "../model/attempt";
 import { nextTheme } from "../model/keys";
 import { plain, visible } from "../model/names";
 import { store, useStore } from "../model/store";

@@ -1,4 +1,6 @@
 // The kinds of tracks that the page can show: a line for each.
+import type { TraceInfo } from "../backend/types/trace";
+import type { Tab } from "../model/tabs";
 import type { TrackRenderer } from "./track_renderer";
 import { cpuTracks } from "./track_cpus";
 import { frameTracks } from "./track_frames";
@@ -19,5 +21,19 @@ export const KINDS: readonly TrackRenderer[] = [
   valueTracks,
   cpuTracks,
 ];
+
+/** What the page asks for to make tracks of. */
+export const LATE_LISTS = KINDS.flatMap(({ late }) => (late ? [late.list] : []));
+
+/** A trace's facts with the tracks that came late. `made`: the lists, by their paths. */
+export function withLate(info: TraceInfo, made: Readonly<Record<string, unknown>> = {}): TraceInfo {
+  return KINDS.reduce((of, { late }) => {
+    const list = late && made[late.list.path];
+    return list === undefined ? of : late!.add(of, list);
+  }, info);
+}
+
+/** The panel that a kind of track brings. */
+export const panelOf = (tab: Tab) => KINDS.find(({ panel }) => panel?.tab === tab)?.panel?.Panel;
 
 export const kindOf = (kind: string): TrackRenderer | undefined => KINDS.find((one) => one.kind === kind);

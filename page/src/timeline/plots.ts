@@ -4,6 +4,8 @@ import type { Backend } from "../backend/types/backend";
 import { css, inkColour } from "../model/colour";
 import type { PlotInfo, PlotPart } from "../backend/types/notes";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
+import { PLOTS } from "../backend/facts";
+import { lateOf } from "../model/late";
 import { visible } from "../model/names";
 import type { State } from "../model/store";
 import { SMALL, type Renderer } from "./renderer";
@@ -38,8 +40,8 @@ export function withUnit(value: number, { unit }: PlotInfo): string {
 }
 
 /** A trace's facts with a track for each plot. */
-export function withPlots(info: TraceInfo, plots: readonly PlotInfo[] | undefined): TraceInfo {
-  if (!plots || plots.length === 0) return info;
+export function withPlots(info: TraceInfo, plots: readonly PlotInfo[]): TraceInfo {
+  if (plots.length === 0) return info;
   const several = info.processes.length > 1;
   const tracks = plots.map(({ name, process }, owner): TrackInfo => {
     const whose = several ? ` · ${info.processes[process]?.name ?? "?"} ${info.processes[process]?.pid ?? ""}` : "";
@@ -83,7 +85,7 @@ function heights({ track, top }: Placed, { min, max }: PlotInfo): (value: number
 export function drawPlot(r: Renderer, scene: Scene, state: State, place: Placed, owner: number): void {
   const { track } = place;
   const { inks } = scene;
-  const plot = state.plots[track.trace]?.[owner];
+  const plot = lateOf(PLOTS, track.trace, state)?.[owner];
   const found = scene.plots(track.trace)?.of(owner);
   if (!plot || !found) return;
   const { part, bucketNs, begin: from, end } = found;
@@ -134,7 +136,7 @@ export function plotAt(scene: Scene, state: State, x: number, y: number): PlotHi
   const info = place?.track.info;
   if (!place || info?.kind !== "value") return undefined;
   const { trace } = place.track;
-  const plot = state.plots[trace]?.[info.owner];
+  const plot = lateOf(PLOTS, trace, state)?.[info.owner];
   const found = scene.plots(trace)?.of(info.owner);
   if (!plot || !found) return undefined;
   const { part, bucketNs, begin } = found;

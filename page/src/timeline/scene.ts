@@ -8,12 +8,9 @@ import { ValueStore } from "../model/values";
 import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { CallColours } from "./call_colours";
-import { kindOf, KINDS } from "./kinds";
+import { kindOf, KINDS, withLate } from "./kinds";
 import { NoteMarks } from "./note_marks";
-import { PlotStore, withPlots } from "./plots";
-import { withFrames } from "./track_frames";
-import { withLocks } from "./track_locks";
-import { withRequests } from "./track_requests";
+import { PlotStore } from "./plots";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
 import type { SliceHit } from "./track_renderer";
@@ -199,15 +196,13 @@ export class Scene {
 
   /** Tracks, laid out anew only when what they depend on has changed. */
   layout(): Layout {
-    const { traces, choice, view, offset, ranks, waking, plots, locks, frames, requests } = this.store.state;
+    const { traces, choice, view, offset, ranks, waking, late } = this.store.state;
     const idle = choice.hideIdle ? [view.begin, view.span, offset] : [];
     const waits = choice.order === "waits" ? [waking] : [];
-    const key = [traces, choice, this.levelsInView, ranks, plots, locks, frames, requests, ...waits, ...idle];
+    const key = [traces, choice, this.levelsInView, ranks, late, ...waits, ...idle];
     if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
       this.layoutFor = key;
-      const infos = traces.map((trace, t) =>
-        withFrames(withRequests(withLocks(withPlots(trace.info, plots[t]), locks[t]), requests[t]), frames[t]),
-      );
+      const infos = traces.map(({ info }, t) => withLate(info, late[t]));
       this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS, {
         levels: this.levelsInView,
         ranks,

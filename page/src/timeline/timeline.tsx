@@ -1,10 +1,8 @@
 // The timeline: the tracks' names beside a canvas, which FrameLoop draws.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "../model/colour";
-import { onScrollTo, wantPlots } from "../model/actions";
-import { wantFrames } from "../model/frames";
-import { wantLocks } from "../model/locks";
-import { wantRequests } from "../model/requests";
+import { onScrollTo } from "../model/actions";
+import { wantLate } from "../model/late";
 import { store, useStore } from "../model/store";
 import type { Layout } from "../model/tracks";
 import { FrameLoop, type Under } from "./frame_loop";
@@ -12,7 +10,7 @@ import { GapTip } from "./gap_tip";
 import { Gutter } from "./gutter";
 import { Legend } from "./legend";
 import { attachInput } from "./input";
-import { kindOf } from "./kinds";
+import { kindOf, LATE_LISTS } from "./kinds";
 import { NoteTip } from "./note_tip";
 import { PlotTip } from "./track_values";
 import type { Pointer } from "./overlay";
@@ -70,14 +68,8 @@ export function Timeline({ theme }: { theme: Theme }) {
   const choice = useStore((s) => s.choice);
   const scroll = useStore((s) => s.scroll);
   const traces = useStore((s) => s.traces);
-  const plots = useStore((s) => s.plots);
-  const locks = useStore((s) => s.locks);
-  const frames = useStore((s) => s.frames);
-  const requests = useStore((s) => s.requests);
-  useEffect(wantFrames, [traces]);
-  useEffect(wantPlots, [traces]);
-  useEffect(wantLocks, [traces]);
-  useEffect(wantRequests, [traces]);
+  const late = useStore((s) => s.late);
+  useEffect(() => wantLate(LATE_LISTS), [traces]);
   const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
 
   const work = useMemo(
@@ -118,10 +110,7 @@ export function Timeline({ theme }: { theme: Theme }) {
   const layout = work.scene.layout();
   void choice;
   void traces;
-  void plots;
-  void locks;
-  void frames;
-  void requests;
+  void late;
   void view;
   // The scrollbar is a plain one beside the canvas, so that it looks and works as everywhere.
   useEffect(() => {

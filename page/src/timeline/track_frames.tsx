@@ -1,5 +1,6 @@
 // Frames: a bar above all threads for each name, coloured by how long a frame took against the target. Where several
 // share a pixel its colour is the longest one's. Tracks have tiles, but are listed when the page asks for them.
+import { FRAMES } from "../backend/frame_facts";
 import type { FrameList } from "../backend/types/frames";
 import { kOpenBegin, kSummed, type Row } from "../backend/types/tiles";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
@@ -9,17 +10,18 @@ import { store } from "../model/store";
 import { count, duration } from "../model/time";
 import { word, type Theme } from "../model/colour";
 import { useAnswer } from "../panels/answers";
+import { FramePanel } from "../panels/frames";
 import { Picture } from "./frame_picture";
 import type { Palette } from "./paint";
 import { SliceTip } from "./slice_tip";
 import { edgeOf, type Inks } from "./theme";
-import { laneOfRow, type SliceHit, type TrackRenderer } from "./track_renderer";
+import { laneOfRow, lateTracks, type SliceHit, type TrackRenderer } from "./track_renderer";
 
 const HEIGHT = 34; // room for a name and a second line
 
 /** A trace's facts with a track for each name. */
-export function withFrames(info: TraceInfo, list: FrameList | undefined): TraceInfo {
-  if (!list || list.sets.length === 0) return info;
+export function withFrames(info: TraceInfo, list: FrameList): TraceInfo {
+  if (list.sets.length === 0) return info;
   const several = info.processes.length > 1;
   const tracks = list.sets.map(({ track, process, name, count: n }, owner): TrackInfo => {
     const of = info.processes[process];
@@ -97,6 +99,8 @@ function FrameTip({ hit }: { hit: SliceHit }) {
 
 export const frameTracks: TrackRenderer = {
   kind: "frame",
+  panel: { tab: "frames", Panel: FramePanel },
+  late: lateTracks(FRAMES, withFrames),
   section: {
     title: "Frames",
     key: "frames",

@@ -1,16 +1,18 @@
 // Locks: who had one, in the colour of that thread, and below it who waited, in low lanes. Their tracks have tiles, but
 // are listed when the page asks for them.
 import { kOpenEnd, kSummed } from "../backend/types/tiles";
+import { LOCKS } from "../backend/lock_facts";
 import type { LockList } from "../backend/types/locks";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { select } from "../model/actions";
+import { lateOf } from "../model/late";
 import { lockName, selectHolder } from "../model/locks";
 import { visible } from "../model/names";
 import { store } from "../model/store";
 import { count, duration } from "../model/time";
 import { ROW } from "../model/tracks";
 import { SliceTip } from "./slice_tip";
-import { laneOfHeights, type SliceHit, type TrackRenderer } from "./track_renderer";
+import { laneOfHeights, lateTracks, type SliceHit, type TrackRenderer } from "./track_renderer";
 
 const WAIT = 8; // height of a lane of waits
 const AIR = 5;
@@ -19,8 +21,8 @@ const LEAST = 34; // room for a name and a second line
 const times = (n: number) => (n === 1 ? "1 wait" : `${count(n)} waits`);
 
 /** A trace's facts with a track for each lock. */
-export function withLocks(info: TraceInfo, list: LockList | undefined): TraceInfo {
-  if (!list || list.locks.length === 0) return info;
+export function withLocks(info: TraceInfo, list: LockList): TraceInfo {
+  if (list.locks.length === 0) return info;
   const several = info.processes.length > 1;
   const tracks = list.locks.map((lock, owner): TrackInfo => {
     const process = info.processes[lock.process];
@@ -53,7 +55,7 @@ function LockTip({ hit }: { hit: SliceHit }) {
   const thread = trace.threads[row.func[at]!];
   const who = thread ? visible(`${thread.name || "thread"} ${thread.tid}`) : "";
   const holds = row.depth < (info.holderLanes ?? 1);
-  const exact = store.state.locks[hit.trace]?.holdsKnown;
+  const exact = lateOf(LOCKS, hit.trace)?.holdsKnown;
   const name = holds ? (who ? `${who} has it` : "who has it is not known") : `${who} waits`;
   return (
     <SliceTip hit={hit} name={name}>
@@ -70,6 +72,7 @@ function LockTip({ hit }: { hit: SliceHit }) {
 
 export const lockTracks: TrackRenderer = {
   kind: "lock",
+  late: lateTracks(LOCKS, withLocks),
   section: {
     title: "Locks",
     key: "locks",

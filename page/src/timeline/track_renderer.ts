@@ -1,7 +1,9 @@
 // What the timeline asks of each kind of track. A kind is a file track_*.tsx and its line in kinds.ts.
-import type { JSX } from "preact";
+import type { ComponentType, JSX } from "preact";
+import type { LateList } from "../backend/types/late";
 import type { Row } from "../backend/types/tiles";
-import type { TrackInfo } from "../backend/types/trace";
+import type { TraceInfo, TrackInfo } from "../backend/types/trace";
+import type { Tab } from "../model/tabs";
 import type { Track, TrackForm } from "../model/tracks";
 import type { Frame } from "./frame";
 import type { Placed } from "./scene";
@@ -26,6 +28,10 @@ export interface TrackRenderer extends TrackForm {
   drawAbove?(frame: Frame, place: Placed): void;
   /** The lanes under a height on screen, the likeliest first; none: it is beside the track. */
   lanesAt(place: Placed, y: number): readonly number[];
+  /** Left out: the trace's facts list its tracks. */
+  readonly late?: LateTracks;
+  /** What tells of its tracks in the lower half. */
+  readonly panel?: { readonly tab: Tab; readonly Panel: ComponentType };
   /** Whether the server has tiles of it; left out: it does. */
   readonly tiles?: false;
   /** What the pointer shows of a slice. Left out, as the next one: it has none. */
@@ -33,6 +39,18 @@ export interface TrackRenderer extends TrackForm {
   /** A click on a slice that stands for one thing alone. `all`: on everything that is like it. */
   click?(hit: SliceHit, all: boolean): void;
 }
+
+/** Tracks that are not among the trace's facts, and what they are made of. */
+export interface LateTracks {
+  readonly list: LateList<unknown>;
+  /** Facts with a track for each that the list has. */
+  add(info: TraceInfo, list: unknown): TraceInfo;
+}
+
+export const lateTracks = <Of>(list: LateList<Of>, add: (info: TraceInfo, list: Of) => TraceInfo): LateTracks => ({
+  list,
+  add: (info, made) => add(info, made as Of),
+});
 
 /** The lane of a track with a row for each. */
 export function laneOfRow({ track, top }: Placed, y: number): readonly number[] {

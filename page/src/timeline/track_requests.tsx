@@ -1,26 +1,29 @@
 // Requests: each from its begin to its end, and in low lanes below it the threads that worked on it, in their colours:
 // what is empty there is time in which nobody did. Their tracks have tiles, but are listed when the page asks for them.
 import { kOpenBegin, kOpenEnd, kSummed, type Row } from "../backend/types/tiles";
+import { REQUESTS } from "../backend/facts";
 import type { RequestList } from "../backend/types/sums";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { word, type Theme } from "../model/colour";
+import { lateOf } from "../model/late";
 import { visible } from "../model/names";
 import { measureRequest } from "../model/requests";
 import { store } from "../model/store";
 import { count, duration } from "../model/time";
 import { ROW } from "../model/tracks";
+import { RequestPanel } from "../panels/requests";
 import type { Palette } from "./paint";
 import { SliceTip } from "./slice_tip";
 import { edgeOf, type Inks } from "./theme";
-import { laneOfHeights, type SliceHit, type TrackRenderer } from "./track_renderer";
+import { laneOfHeights, lateTracks, type SliceHit, type TrackRenderer } from "./track_renderer";
 
 const WORK = 7; // height of a lane of work
 const AIR = 5;
 const LEAST = 34; // room for a name and a second line
 
 /** A trace's facts with a track for each process that has requests. */
-export function withRequests(info: TraceInfo, list: RequestList | undefined): TraceInfo {
-  if (!list || list.tracks.length === 0) return info;
+export function withRequests(info: TraceInfo, list: RequestList): TraceInfo {
+  if (list.tracks.length === 0) return info;
   const several = info.processes.length > 1;
   const tracks = list.tracks.map((of, owner): TrackInfo => {
     const process = info.processes[of.process];
@@ -59,7 +62,7 @@ function paletteOf({ theme, frames, background }: Inks): Palette {
 }
 
 /** What is known of the request that a slice is of; only the longest are. */
-const requestOf = (trace: number, row: Row, at: number) => store.state.requests[trace]?.requests[row.index[at]!];
+const requestOf = (trace: number, row: Row, at: number) => lateOf(REQUESTS, trace)?.requests[row.index[at]!];
 
 function RequestTip({ hit }: { hit: SliceHit }) {
   const { row, at, info, trace } = hit;
@@ -85,6 +88,8 @@ function RequestTip({ hit }: { hit: SliceHit }) {
 
 export const requestTracks: TrackRenderer = {
   kind: "request",
+  panel: { tab: "requests", Panel: RequestPanel },
+  late: lateTracks(REQUESTS, withRequests),
   section: {
     title: "Requests",
     key: "requests",

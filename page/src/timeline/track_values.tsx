@@ -1,8 +1,9 @@
 // Values: a plot for each name. Their tracks are the page's own, so they have no tiles.
+import { PLOTS } from "../backend/facts";
 import { visible } from "../model/names";
 import { count, duration } from "../model/time";
-import { drawPlot, plotNumber, withUnit, type PlotHit } from "./plots";
-import type { TrackRenderer } from "./track_renderer";
+import { drawPlot, plotNumber, withPlots, withUnit, type PlotHit } from "./plots";
+import { lateTracks, type TrackRenderer } from "./track_renderer";
 
 export function PlotTip({ plot, time, now, several }: PlotHit) {
   return (
@@ -36,6 +37,7 @@ export const valueTracks: TrackRenderer = {
     letter: "v",
     words: (n) => (n === 1 ? "1" : `${n}: of the program`),
   },
+  late: lateTracks(PLOTS, withPlots),
   tiles: false,
 
   draw({ r, scene, state }, place, info) {

@@ -44,7 +44,6 @@ describe("tracks of locks", () => {
     expect(tracks[0]!.words).toMatch(/^2 waits, 5\.000.ms; no room for 4$/);
     expect(tracks[1]!.words).toMatch(/^1 wait, /);
     expect(info.lockWords).toBe("2 of 5; the rest: 1 wait; for one that is not known: 2 waits");
-    expect(withLocks(info, undefined)).toBe(info);
     expect(withLocks(info, lockList({}))).toBe(info);
   });
 

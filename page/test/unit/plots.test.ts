@@ -28,7 +28,7 @@ async function sceneOf(parts: readonly PlotPart[]) {
   const plotParts = async (...of: unknown[]) => (asked.push(of), parts);
   const backend = { plotParts } as unknown as Backend;
   const traces = [{ number: 0, backend, info }];
-  const store = new Store({ ...START, traces, plots: [plots], view: { begin: 0, span: 1000 } });
+  const store = new Store({ ...START, traces, late: [{ plots }], view: { begin: 0, span: 1000 } });
   const scene = new Scene(store, () => {});
   scene.width = 1000;
   scene.height = 400;
@@ -46,7 +46,6 @@ test("facts are what they should be, or show as nothing", () => {
 });
 
 test("each name has a track below the threads; of several processes it says whose", () => {
-  expect(withPlots(info, undefined)).toBe(info);
   const { tracks } = withPlots(info, plots);
   expect(tracks.map(({ kind, name }) => [kind, name])).toEqual([
     ["thread", ""],

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
+import { TABS } from "../../src/model/tabs";
 import { layoutTracks, NO_CHOICE, threadKey, visibleTracks } from "../../src/model/tracks";
+import { KINDS, LATE_LISTS, panelOf, withLate } from "../../src/timeline/kinds";
 import { sampleFacts } from "../sample";
 
 const trace = traceFacts(sampleFacts(6, 5));
@@ -96,5 +98,24 @@ describe("tracks", () => {
     expect(order("slowest")).toEqual([1, 2, 0, 3]);
     expect(order("blocked")).toEqual([2, 0, 1, 3]);
     expect(order("waits")).toEqual([4, 2, 0, 1]);
+  });
+});
+
+describe("kinds of tracks", () => {
+  test("bring the panels that the lower half leaves to them, and no other", () => {
+    const brought = TABS.filter(({ id }) => panelOf(id)).map(({ id }) => id);
+    expect(brought).toEqual(TABS.filter((tab) => "ofTrack" in tab).map(({ id }) => id));
+    expect(KINDS.filter(({ panel }) => panel).length).toBe(brought.length);
+  });
+
+  test("add tracks of those lists alone that are there", () => {
+    const info = traceFacts(sampleFacts());
+    expect(new Set(LATE_LISTS.map(({ path }) => path)).size).toBe(LATE_LISTS.length);
+    expect(withLate(info)).toBe(info);
+    const made = Object.fromEntries(LATE_LISTS.map(({ path, read }) => [path, read({})]));
+    expect(withLate(info, made)).toBe(info);
+    const plots = LATE_LISTS.find(({ path }) => path === "plots")!.read({ plots: [{ name: "queue" }] });
+    const kinds = withLate(info, { ...made, plots }).tracks.map(({ kind }) => kind);
+    expect(kinds.filter((kind) => !info.tracks.some((one) => one.kind === kind))).toEqual(["value"]);
   });
 });

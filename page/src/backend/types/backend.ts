@@ -1,23 +1,14 @@
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
-import type { FrameFacts, FrameList } from "./frames";
-import type { LockFacts, LockList } from "./locks";
+import type { FrameFacts } from "./frames";
+import type { LateList } from "./late";
+import type { LockFacts } from "./locks";
 import type { CallFlows } from "./flows";
 import type { CallMemory } from "./memory";
-import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
+import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
-import type {
-  RequestList,
-  ThreadSums,
-  FunctionTable,
-  Flame,
-  TimeOf,
-  FlameQuery,
-  Alignment,
-  AlignSide,
-  Findings,
-} from "./sums";
+import type { ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide, Findings } from "./sums";
 import type { Row, TileRequest } from "./tiles";
 import type { TraceInfo } from "./trace";
 
@@ -83,26 +74,21 @@ export interface Backend {
   /** Calls far slower than usual; one of each function. */
   outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
   explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
-  /** The longest requests, the longest first. */
-  requests(signal?: AbortSignal): Promise<RequestList>;
+  /** What a kind of track is made of. */
+  list<Of>(of: LateList<Of>, signal?: AbortSignal): Promise<Of>;
   /** The first or the last ones, and how many there are in all. */
   notes(scope: Scope, query: NoteQuery, signal?: AbortSignal): Promise<{ count: number; notes: NoteLine[] }>;
   /** For a picture of `width` pixels, by thread in order of time. Of too many the last threads' are left out. */
   noteMarks(scope: Scope, width: number, groups: readonly NoteGroup[], signal?: AbortSignal): Promise<NoteMark[]>;
   /** Of the scope's threads: those that last so long, or longer. */
   colours(scope: Scope, leastNs: number, signal?: AbortSignal): Promise<ColouredCalls>;
-  plots(signal?: AbortSignal): Promise<PlotInfo[]>;
-  /** Of some of plots(), by their places there. */
+  /** Of some of the list of plots, by their places there. */
   plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]>;
-  /** Names of frames that have a bar. */
-  frames(signal?: AbortSignal): Promise<FrameList>;
-  /** What is known of one of frames(), by its place there, and of one frame of it. `target` in ns. */
+  /** What is known of one set of the list of frames, by its place there, and of one frame of it. `target` in ns. */
   frame(set: number, target: number, number?: number, signal?: AbortSignal): Promise<FrameFacts>;
-  /** Locks that threads waited for. */
-  locks(signal?: AbortSignal): Promise<LockList>;
   /** Who had the lock that a call waited for. */
   lock(at: CallRef): Promise<LockFacts>;
-  /** One who had a lock of locks(), and who waited. */
+  /** One who had a lock of the list of locks, and who waited. */
   holder(lock: number, holder: number): Promise<LockFacts>;
   /** Which flows a call is a step of, of a trace that has flows. */
   flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows>;

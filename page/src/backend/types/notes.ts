@@ -1,19 +1,8 @@
 // What a program said of itself: messages, and values that are plotted.
 
-/** Kinds of notes that the page tells apart; "other": of a later version; "call": what a call was given or
- * returned; "color": how it is to be shown. */
-export const NOTE_GROUPS = [
-  "message",
-  "value",
-  "frame",
-  "request",
-  "text",
-  "record",
-  "picture",
-  "other",
-  "call",
-  "color",
-] as const;
+import type { NOTE_GROUPS } from "../protocol";
+
+/** Of notes. "other": also kinds of a later version. */
 export type NoteGroup = (typeof NOTE_GROUPS)[number];
 
 /** What a program said of itself. */

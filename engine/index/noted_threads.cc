@@ -1,5 +1,5 @@
 // Calls take far more memory than their notes, so what was read again for its notes alone is cut down to them.
-#include "engine/api/noted_threads.h"
+#include "engine/index/noted_threads.h"
 
 #include "reader/partial.h"
 
