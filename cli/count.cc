@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "choice/function_filter.h"
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/program_options.h"
@@ -20,7 +21,6 @@
 #include "collect/launch/launch.h"
 #include "collect/record/counts.h"
 #include "format/options.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 namespace {
@@ -104,7 +104,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
                        "count");
   if (options.suggest && options.format != "text")
     return usage_error("--suggest makes a list of its own: it takes no --format", "count");
-  const symbols::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
+  const choice::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
   collect::LaunchOptions launch;
   const auto given = options.program.flags.read();
   if (!given) return usage_error(given.error().message, "count");

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "choice/function_filter.h"
 #include "cli/command.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -17,7 +18,6 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/live/handlers.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 namespace {
@@ -56,7 +56,7 @@ int list_or_set(const Options& options) {
   const auto parsed = std::from_chars(options.level.data(), end, level);
   if (!options.level.empty() && (parsed.ec != std::errc() || parsed.ptr != end || level < 0))
     return usage_error("LEVEL " + options.level + ": a whole number from 0 to 2147483647 is needed", "level");
-  const symbols::FunctionFilter filter(options.functions);
+  const choice::FunctionFilter filter(options.functions);
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
   auto found = collect::handled_functions(*target);

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "choice/function_filter.h"
 #include "cli/live.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "collect/live/tail.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 
@@ -38,11 +38,11 @@ struct LiveFilter {
   static Result<LiveFilter> of(const LiveArguments& arguments);
 
   struct Depth {
-    symbols::FunctionFilter functions;
+    choice::FunctionFilter functions;
     std::uint32_t levels = 0;
   };
-  std::optional<symbols::FunctionFilter> only;
-  std::optional<symbols::FunctionFilter> not_these;
+  std::optional<choice::FunctionFilter> only;
+  std::optional<choice::FunctionFilter> not_these;
   std::uint32_t depth = ~0U;
   std::vector<Depth> depths;
   std::string thread;

@@ -28,6 +28,9 @@
 #include "base/clock_check.h"
 #include "base/descriptor.h"
 #include "base/output_place.h"
+#include "choice/function_filter.h"
+#include "choice/function_lists.h"
+#include "choice/places.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/live_run.h"
@@ -54,10 +57,7 @@
 #include "format/trace.h"
 #include "patch/places.h"
 #include "reader/trace.h"
-#include "symbols/function_filter.h"
-#include "symbols/function_lists.h"
-#include "symbols/places.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -101,7 +101,7 @@ class OlderTrace {
     if (!place || place->there() != OutputPlace::There::kFile) return;
     place_.emplace(std::move(*place));
     // Whoever may write to the directory may put anything there at any time: a FIFO would keep us waiting.
-    const Descriptor there(symbols::open_regular(place_->name().c_str(), O_NOFOLLOW, directory()));
+    const Descriptor there(sandbox::open_regular(place_->name().c_str(), O_NOFOLLOW, directory()));
     char magic[sizeof format::kFileMagic]{};
     if (!there || read(there.get(), magic, sizeof magic) != sizeof magic ||
         std::memcmp(magic, format::kFileMagic, sizeof magic) != 0)
@@ -287,7 +287,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (launch.plain.programs && !given->has(option_index("budget")) && runtime.min_duration_ns == 0)
     runtime.plain_budget = kPlainBudget;
   for (const std::string& text : options.triggers) {
-    auto place = symbols::PlaceName::parse(text);
+    auto place = choice::PlaceName::parse(text);
     if (!place) return usage_error("--trigger: " + place.error().message, "run");
     launch.triggers.push_back(std::move(*place));
   }

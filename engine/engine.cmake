@@ -44,7 +44,7 @@ set(engine_sources
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
   reader/state_walk reader/states reader/switches reader/thread_states reader/trace reader/tracing_times
-  symbols/function_filter
+  choice/function_filter
   engine/api/align engine/api/answers engine/api/api engine/api/api_calls engine/api/api_notes engine/api/calls engine/api/compare
   engine/api/explain engine/api/facts engine/api/findings engine/api/flows engine/api/frames engine/api/locks engine/api/memory engine/api/noted_threads
   engine/api/notes engine/api/notes_looks engine/api/notes_plots engine/api/outliers engine/api/requests engine/api/rows engine/api/source
