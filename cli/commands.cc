@@ -127,6 +127,7 @@ constexpr struct {
     {"order", without_program<register_order>},
     {"info", without_program<register_info>},
     {"export", without_program<register_export>},
+    {"import", without_program<register_import>},
     {"ps", without_program<register_ps>},
     {"top", without_program<register_top>},
     {"tail", without_program<register_tail>},
