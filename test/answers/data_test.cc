@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../view/random_trace.h"
+#include "../engine/random_trace.h"
 
 namespace karst::answers {
 namespace {

@@ -8,7 +8,7 @@ skip() {
   echo "skipped: $*"
   exit 77
 }
-cd "$KARST_SOURCE_ROOT/viewer"
+cd "$KARST_SOURCE_ROOT/page"
 export KARST_ENGINE=$KARST_BIN/../page-engine.wasm
 command -v node >/dev/null || skip "there is no node; script/setup installs it"
 [ -d node_modules/vitest ] || skip "page/node_modules is missing; script/setup fetches it"
