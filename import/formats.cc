@@ -4,8 +4,7 @@ namespace karst::importing {
 
 std::span<const Format> formats() {
   static constexpr Format kFormats[] = {
-      {"chrome", "JSON of chrome://tracing: Chrome, Perfetto's and viztracer's exports, clang -ftime-trace",
-       may_be_chrome, import_chrome},
+      {"chrome", "JSON of chrome://tracing, viztracer and clang's -ftime-trace", may_be_chrome, import_chrome},
   };
   return kFormats;
 }
