@@ -49,6 +49,7 @@ void register_samples(Command app, int& status);
 void register_diff(Command app, int& status);
 void register_flame(Command app, int& status);
 void register_export(Command app, int& status);
+void register_import(Command app, int& status);
 void register_view(Command app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept = 0);

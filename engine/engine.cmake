@@ -44,7 +44,7 @@ set(engine_sources
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
   reader/state_walk reader/states reader/switches reader/thread_states reader/trace reader/tracing_times
-  symbols/function_filter
+  choice/function_filter
   page/engine/engine page/engine/file_bytes page/engine/throw)
 # Of the engine all but what writes files.
 get_target_property(sources_of_karst karst_engine SOURCES)

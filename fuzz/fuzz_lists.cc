@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "choice/function_lists.h"
 #include "format/filter_list.h"
 #include "fuzz/require.h"
-#include "symbols/function_lists.h"
 
 namespace {
 
@@ -20,7 +20,7 @@ void try_globs(std::string_view text) {
   std::vector<std::string> globs;
   static_cast<void>(format::parse_glob_list(text, globs));
   static_cast<void>(format::parse_min_instructions(text));
-  const auto set = symbols::GlobSet::compile(globs);
+  const auto set = choice::GlobSet::compile(globs);
   if (!set) {
     fuzz::require(!set.error().message.empty(), "an error says something");
     return;
@@ -35,7 +35,7 @@ void try_globs(std::string_view text) {
 void try_module(const std::uint8_t* data, std::size_t size) {
   const int fd = ::memfd_create("module", MFD_CLOEXEC);
   if (fd >= 0 && ::pwrite(fd, data, size, 0) == static_cast<ssize_t>(size))
-    static_cast<void>(symbols::lists_in("/proc/self/fd/" + std::to_string(fd)));
+    static_cast<void>(choice::lists_in("/proc/self/fd/" + std::to_string(fd)));
   if (fd >= 0) ::close(fd);
 }
 

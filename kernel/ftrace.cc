@@ -74,7 +74,7 @@ Ftrace::~Ftrace() {
     tracefs_trace_off(instance_);
     // The kernel removes an instance faster whose events are off already: it waits for all CPUs a few times less.
     for (const std::string& event : enabled_) tracefs_instance_file_write(instance_, event.c_str(), "0");
-    // A fork of ours (collect/launch/standby.h, symbols/sandbox.h) has its files open until it ends or has closed them.
+    // A fork of ours (collect/launch/standby.h, sandbox/sandbox.h) has its files open until it ends or has closed them.
     constexpr int kTries = 300;
     constexpr useconds_t kPause = 10'000;
     for (int i = 0; i < kTries && tracefs_instance_destroy(instance_) != 0 && errno == EBUSY; ++i) usleep(kPause);

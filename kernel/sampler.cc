@@ -112,7 +112,7 @@ struct Sampler::Impl {
   struct Batch {
     std::vector<RawSample> samples;
     std::vector<CodeFile> files;
-    std::optional<symbols::Credentials> as;
+    std::optional<sandbox::Credentials> as;
   };
 
   std::optional<HeldProcess> held;  // that runs; none: a program that is started
@@ -155,7 +155,7 @@ struct Sampler::Impl {
   std::vector<RawSample> batch;
   std::size_t batch_bytes = 0;
   std::set<std::uint32_t> processes;                    // that were sampled since their rights were last looked at
-  std::map<std::uint32_t, symbols::Credentials> users;  // of those that are not root, where we are
+  std::map<std::uint32_t, sandbox::Credentials> users;  // of those that are not root, where we are
 
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
@@ -518,7 +518,7 @@ void Sampler::Impl::forget_owner(std::uint32_t tid) {
 // A process of root's may become another user's. What that one maps is not to be read as root then.
 void Sampler::Impl::look_at_rights() {
   for (const std::uint32_t pid : std::exchange(processes, {}))
-    if (auto user = symbols::Credentials::of_process(static_cast<pid_t>(pid), geteuid(), getegid()))
+    if (auto user = sandbox::Credentials::of_process(static_cast<pid_t>(pid), geteuid(), getegid()))
       users.insert_or_assign(pid, std::move(*user));
 }
 

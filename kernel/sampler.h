@@ -19,14 +19,14 @@
 #include "base/held_process.h"
 #include "base/result.h"
 #include "reader/samples.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::kernel {
 
 struct SampleOptions {
   std::uint32_t per_second = 0;              ///< of a thread's CPU time, and of its waits; 0: nothing is sampled
   bool waits = false;                        ///< as threads leave their CPUs, too, where the kernel allows it
-  std::optional<symbols::Credentials> as{};  ///< whose rights the reading of files has; none: ours
+  std::optional<sandbox::Credentials> as{};  ///< whose rights the reading of files has; none: ours
 };
 inline constexpr std::uint32_t kMostPerSecond = 10'000;
 

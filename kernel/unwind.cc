@@ -17,7 +17,7 @@
 #include "patch/elf_image.h"
 #include "patch/frames.h"
 #include "reader/samples.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::kernel {
 namespace {
@@ -47,7 +47,7 @@ class CodeModule {
  public:
   explicit CodeModule(const CodeFile& file) : is_tracing_(reader::is_tracing(file.path)) {
     if (file.path.empty() || file.path[0] != '/') return;
-    const Descriptor opened(symbols::open_regular(file.path.c_str()));
+    const Descriptor opened(sandbox::open_regular(file.path.c_str()));
     struct stat status {};
     if (!opened || fstat(opened.get(), &status) != 0) return;
     auto image = patch::ElfImage::read(opened.get());
@@ -214,10 +214,10 @@ Unwound unwind_here(std::span<const RawSample> samples, const std::vector<CodeFi
 }
 
 Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<CodeFile>& files,
-                       const std::optional<symbols::Credentials>& as) {
-  symbols::SandboxOptions sandbox{.as = as};
+                       const std::optional<sandbox::Credentials>& as) {
+  sandbox::SandboxOptions sandbox{.as = as};
   sandbox.cpu_time = sandbox.patience = std::chrono::seconds{20};  // a batch takes some tenths of one
-  const auto answer = symbols::in_sandbox(sandbox, [&](symbols::AnswerWriter& out) {
+  const auto answer = sandbox::in_sandbox(sandbox, [&](sandbox::AnswerWriter& out) {
     const Unwound result = unwind_here(samples, files);
     out.number(result.functions.size());
     for (const UnwoundFunction& function : result.functions) {
@@ -234,7 +234,7 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
     }
   });
   if (!answer) return answer.error();
-  symbols::AnswerReader in(*answer);
+  sandbox::AnswerReader in(*answer);
   Unwound result;
   result.functions.resize(in.count(3 * sizeof(std::uint64_t)));
   const Error senseless{"their reader gave no answer that makes sense"};
@@ -262,14 +262,14 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
 
 Result<LiveUnwinder> LiveUnwinder::start(const std::shared_ptr<const AddressSpace>& space,
                                          const std::vector<CodeFile>& files,
-                                         const std::optional<symbols::Credentials>& as) {
-  symbols::SandboxOptions options{.as = as};
+                                         const std::optional<sandbox::Credentials>& as) {
+  sandbox::SandboxOptions options{.as = as};
   options.cpu_time = std::chrono::seconds{20};
   Unwinder unwinder(files);
   RawSample sample;
   sample.space = space;
   auto sandbox =
-      symbols::AskedSandbox::start(options, [&](std::span<const std::byte> question, symbols::AnswerWriter& answer) {
+      sandbox::AskedSandbox::start(options, [&](std::span<const std::byte> question, sandbox::AnswerWriter& answer) {
         if (question.size() < sizeof sample.registers) return;
         std::memcpy(sample.registers.data(), question.data(), sizeof sample.registers);
         const auto stack = question.subspan(sizeof sample.registers);

@@ -16,8 +16,8 @@
 
 #include "base/result.h"
 #include "kernel/address_space.h"
-#include "symbols/credentials.h"
-#include "symbols/sandbox.h"
+#include "sandbox/credentials.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::kernel {
 
@@ -62,24 +62,24 @@ struct Unwound {
 /// Frames of a stack that are followed; what is above is cut off.
 inline constexpr std::size_t kMostFrames = 256;
 
-/// Works in a sandbox (symbols/sandbox.h), with the rights of `as`. Error: what became of it.
+/// Works in a sandbox (sandbox/sandbox.h), with the rights of `as`. Error: what became of it.
 Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<CodeFile>& files,
-                       const std::optional<symbols::Credentials>& as);
+                       const std::optional<sandbox::Credentials>& as);
 
 /// Stacks of one process, one after another: what is read of its files is kept.
 class LiveUnwinder {
  public:
   /// `space` has the process's mappings, whose files are in `files`.
   static Result<LiveUnwinder> start(const std::shared_ptr<const AddressSpace>& space,
-                                    const std::vector<CodeFile>& files, const std::optional<symbols::Credentials>& as);
+                                    const std::vector<CodeFile>& files, const std::optional<sandbox::Credentials>& as);
   /// Addresses as Unwound::Stack has them; empty if the last one's caller is not known. Error: there was no answer in
   /// time. A later one may have it, as files were read meanwhile.
   Result<std::vector<std::uint64_t>> frames(const Registers& registers, std::span<const std::byte> stack,
                                             std::chrono::milliseconds patience);
 
  private:
-  explicit LiveUnwinder(symbols::AskedSandbox sandbox) : sandbox_(std::move(sandbox)) {}
-  symbols::AskedSandbox sandbox_;
+  explicit LiveUnwinder(sandbox::AskedSandbox sandbox) : sandbox_(std::move(sandbox)) {}
+  sandbox::AskedSandbox sandbox_;
 };
 
 /// The same here, for tests, and for the sandbox.

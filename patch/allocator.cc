@@ -10,7 +10,7 @@
 #include "format/memory.h"
 #include "patch/code.h"
 #include "patch/frames.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::patch {
 namespace {
@@ -171,11 +171,11 @@ std::string look_for(int descriptor, AllocatorCode& found) {
 
 }  // namespace
 
-Result<AllocatorCode> allocator_code(int descriptor, const std::optional<symbols::Credentials>& as) {
-  symbols::SandboxOptions sandbox{.as = as};
+Result<AllocatorCode> allocator_code(int descriptor, const std::optional<sandbox::Credentials>& as) {
+  sandbox::SandboxOptions sandbox{.as = as};
   sandbox.most = kMostAnswer;
   sandbox.keep = {descriptor};
-  const auto answer = symbols::in_sandbox(sandbox, [&](symbols::AnswerWriter& out) {
+  const auto answer = sandbox::in_sandbox(sandbox, [&](sandbox::AnswerWriter& out) {
     AllocatorCode found;
     out.text(look_for(descriptor, found));
     out.number(found.code.size());
@@ -189,7 +189,7 @@ Result<AllocatorCode> allocator_code(int descriptor, const std::optional<symbols
     }
   });
   if (!answer) return answer.error();
-  symbols::AnswerReader in(*answer);
+  sandbox::AnswerReader in(*answer);
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
   AllocatorCode found;
   found.code.resize(in.count(2 * sizeof(std::uint64_t)));

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "patch/elf_image.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::patch {
 
@@ -22,8 +22,8 @@ struct AllocatorCode {
   std::vector<std::uint64_t> pointers;
   std::vector<std::uint64_t> slots;  ///< the same of calls by name: until they are bound they lead into the program
 };
-/// Read by a sandbox (symbols/sandbox.h). No code: the program has none. Errors: it cannot be told from the program's
+/// Read by a sandbox (sandbox/sandbox.h). No code: the program has none. Errors: it cannot be told from the program's
 /// other code.
-Result<AllocatorCode> allocator_code(int descriptor, const std::optional<symbols::Credentials>& as);
+Result<AllocatorCode> allocator_code(int descriptor, const std::optional<sandbox::Credentials>& as);
 
 }  // namespace karst::patch

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "symbols/sandbox_helper.h"
+#include "sandbox/sandbox_helper.h"
 
 namespace karst::patch {
 namespace {
@@ -60,9 +60,9 @@ Result<Code> Code::decode(const ElfImage& image, const Frames& frames) {
   auto& [lower, upper] = code.parts_;
   lower.end = upper.begin = middle;
   upper.end = frames.all().size();
-  symbols::side_by_side([&] { code.decode_part(code.parts_[0]); }, [&] { code.decode_part(code.parts_[1]); });
+  sandbox::side_by_side([&] { code.decode_part(code.parts_[0]); }, [&] { code.decode_part(code.parts_[1]); });
   // A number within the code of one part may be in that of the other.
-  symbols::side_by_side([&] { code.gather_from(code.parts_[0]); }, [&] { code.gather_from(code.parts_[1]); });
+  sandbox::side_by_side([&] { code.gather_from(code.parts_[0]); }, [&] { code.gather_from(code.parts_[1]); });
   for (Part& part : code.parts_) {
     code.targets_.add(part.targets);
     code.entered_.add(part.entered);

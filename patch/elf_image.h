@@ -1,5 +1,5 @@
 // The file of an executable or library as the dynamic linker maps it: bytes by ELF address, and what it relocates.
-// Hostile input: every place is compared with the file before it is read. Runs in the sandbox (symbols/sandbox.h).
+// Hostile input: every place is compared with the file before it is read. Runs in the sandbox (sandbox/sandbox.h).
 #pragma once
 #include <elf.h>
 

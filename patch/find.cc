@@ -11,12 +11,12 @@
 #include "patch/stack_switchers.h"
 #include "patch/table.h"
 #include "patch/tail_calls.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::patch {
 namespace {
 
-bool take_reason(symbols::AnswerReader& in, LeftOut& reason) {
+bool take_reason(sandbox::AnswerReader& in, LeftOut& reason) {
   const std::uint64_t why = in.number();
   reason = why < kLeftOutCount ? static_cast<LeftOut>(why) : LeftOut::kUnknownCode;
   return why < kLeftOutCount;
@@ -135,7 +135,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
 
 /// The same for the same wishes, and different for others.
 std::string text_of(const WantedPlaces& wanted) {
-  symbols::AnswerWriter text;
+  sandbox::AnswerWriter text;
   text.number(wanted.functions ? 1 : 0);
   text.number(wanted.options.min_instructions);
   text.number(wanted.named != nullptr ? 1 : 0);
@@ -154,7 +154,7 @@ std::string text_of(const WantedPlaces& wanted) {
 /// What look() found. Hostile, as it comes from a process that read somebody's file, or from a cache.
 Result<ModulePlaces> decode(std::span<const std::byte> answer) {
   const Error senseless{"its reader gave no answer that makes sense"};
-  symbols::AnswerReader in(answer);
+  sandbox::AnswerReader in(answer);
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
   ModulePlaces found;
   const auto table = in.bytes();
@@ -206,16 +206,16 @@ std::array<std::uint64_t, kLeftOutCount> ModulePlaces::counts() const {
 }
 
 Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
-                                  const std::optional<symbols::Credentials>& as, const TableCache& cache) {
+                                  const std::optional<sandbox::Credentials>& as, const TableCache& cache) {
   const auto key = [&] { return as ? TableCache::Key() : cache.key_of(descriptor, text_of(wanted)); };
   const TableCache::Key before = key();
   if (const auto kept = cache.find(before))
     if (auto places = decode(*kept)) return places;
-  symbols::SandboxOptions sandbox{.as = as};
+  sandbox::SandboxOptions sandbox{.as = as};
   sandbox.most = format::kMostPatchTable;
   sandbox.keep = {descriptor};
   sandbox.helper = true;
-  const auto answer = symbols::in_sandbox(sandbox, [&](symbols::AnswerWriter& out) {
+  const auto answer = sandbox::in_sandbox(sandbox, [&](sandbox::AnswerWriter& out) {
     ModulePlaces found;
     out.text(look(descriptor, wanted, found));
     out.text(found.table);

@@ -1,4 +1,4 @@
-// A module's places and table, found by a sandbox (symbols/sandbox.h): its file is somebody else's.
+// A module's places and table, found by a sandbox (sandbox/sandbox.h): its file is somebody else's.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "choice/function_lists.h"
 #include "patch/places.h"
 #include "patch/sdt.h"
 #include "patch/table_cache.h"
-#include "symbols/credentials.h"
-#include "symbols/function_lists.h"
+#include "sandbox/credentials.h"
 #include "symbols/symbol_table.h"
 
 namespace karst::patch {
@@ -27,13 +27,13 @@ struct Outcome {
 
 /// Functions that are wanted by their names; a name is as in symbols::GlobSet, or a linker's.
 struct WantedNames {
-  const symbols::GlobSet* globs = nullptr;
+  const choice::GlobSet* globs = nullptr;
   std::vector<std::string> texts;        ///< the globs as they were written; the first is to find names that are near
   std::vector<std::uint64_t> addresses;  ///< of functions that were found elsewhere, in a debug file
 };
 
 /// Addresses of the functions of a table, which may be a debug file's, for WantedNames.
-std::vector<std::uint64_t> named_in(const symbols::SymbolTable& table, const symbols::GlobSet& globs);
+std::vector<std::uint64_t> named_in(const symbols::SymbolTable& table, const choice::GlobSet& globs);
 
 /// One probe of the module.
 struct ProbeOutcome {
@@ -79,6 +79,6 @@ struct ModulePlaces {
 /// `descriptor`: the module's file, open for reading. Errors are phrases behind the file's name. `cache`: where answers
 /// are kept. It is left alone for the module of another user's process (`as`), as that of symbols is.
 Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
-                                  const std::optional<symbols::Credentials>& as, const TableCache& cache = {});
+                                  const std::optional<sandbox::Credentials>& as, const TableCache& cache = {});
 
 }  // namespace karst::patch

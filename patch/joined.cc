@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "symbols/sandbox_helper.h"
+#include "sandbox/sandbox_helper.h"
 
 namespace karst::patch {
 
@@ -36,7 +36,7 @@ Joined::Joined(const Frames& frames, const Code& code, const Flow& flow) : frame
   const std::size_t count = frames_.all().size();
   begins_called_.resize(count);
   is_linkage_.resize(count);
-  symbols::side_by_side(
+  sandbox::side_by_side(
       [&] {
         for (std::size_t f = 0; f < count; ++f) begins_called_[f] = frames_.depth_at_begin(f) == kCalledDepth;
       },

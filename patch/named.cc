@@ -51,7 +51,7 @@ std::vector<std::string> names_like(std::string_view glob, const std::vector<std
 
 }  // namespace
 
-std::vector<std::uint64_t> named_in(const symbols::SymbolTable& table, const symbols::GlobSet& globs) {
+std::vector<std::uint64_t> named_in(const symbols::SymbolTable& table, const choice::GlobSet& globs) {
   std::vector<std::uint64_t> found;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const symbols::Symbol symbol = table.at(i);

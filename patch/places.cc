@@ -12,7 +12,7 @@
 #include "patch/leaving.h"
 #include "patch/probe_places.h"
 #include "patch/room.h"
-#include "symbols/sandbox_helper.h"
+#include "sandbox/sandbox_helper.h"
 
 namespace karst::patch {
 namespace {
@@ -52,12 +52,12 @@ class Finder {
       for (std::size_t n = begin; n < end; ++n)
         if (is_wanted(frame(all[n].owner).code.begin) && is_called(all[n])) looked[n] = joined_.look(all[n].all());
     };
-    symbols::side_by_side([&] { look_from(0, all.size() / 2); }, [&] { look_from(all.size() / 2, all.size()); });
+    sandbox::side_by_side([&] { look_from(0, all.size() / 2); }, [&] { look_from(all.size() / 2, all.size()); });
     functions.reserve(all.size());
     const auto place_all = [&] {
       for (std::size_t n = 0; n < all.size(); ++n) functions.push_back(place(all[n], looked[n]));
     };
-    symbols::side_by_side(place_all, [&] { room_.gather_padding(); });
+    sandbox::side_by_side(place_all, [&] { room_.gather_padding(); });
     room_.settle_short_jumps(found);
     std::sort(functions.begin(), functions.end(),
               [](const Function& a, const Function& b) { return a.code.begin < b.code.begin; });

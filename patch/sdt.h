@@ -3,7 +3,7 @@
 //
 // The format is SystemTap's (sourceware.org/systemtap/wiki/UserSpaceProbeImplementation), version 3. Values are written
 // as an assembler's operands: `-4@%eax 8@-80(%rbx) 8@$5`; a size in bytes, negative if it is signed. Hostile input:
-// runs in the sandbox (symbols/sandbox.h).
+// runs in the sandbox (sandbox/sandbox.h).
 #pragma once
 #include <cstdint>
 #include <string>

@@ -11,7 +11,7 @@
 
 #include "format/checksum.h"
 #include "format/patch_table.h"
-#include "symbols/read_whole.h"
+#include "sandbox/read_whole.h"
 
 namespace karst::patch {
 
@@ -102,15 +102,15 @@ std::optional<std::vector<std::byte>> TableCache::find(const Key& key) const {
   const auto size = static_cast<std::uint64_t>(status.st_size);
   Head head{};
   // Reads, not a mapping: the file may be cut while it is in use.
-  if (size > files_.limit() || !symbols::read_whole(file.get(), &head, sizeof head) ||
+  if (size > files_.limit() || !sandbox::read_whole(file.get(), &head, sizeof head) ||
       std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != format::kPatchTableVersion ||
       head.key_size != key.text.size() || size - sizeof head < head.key_size ||
       size - sizeof head - head.key_size != head.answer_size)
     return std::nullopt;
   std::string text(key.text.size(), '\0');
-  if (!symbols::read_whole(file.get(), text.data(), text.size()) || text != key.text) return std::nullopt;
+  if (!sandbox::read_whole(file.get(), text.data(), text.size()) || text != key.text) return std::nullopt;
   std::vector<std::byte> answer(head.answer_size);
-  if (!symbols::read_whole(file.get(), answer.data(), answer.size()) || checksum_of(text, answer) != head.checksum)
+  if (!sandbox::read_whole(file.get(), answer.data(), answer.size()) || checksum_of(text, answer) != head.checksum)
     return std::nullopt;
   CacheDirectory::used(file.get());
   return answer;

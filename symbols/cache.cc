@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "symbols/read_whole.h"
+#include "sandbox/read_whole.h"
 
 namespace karst::symbols {
 
@@ -29,7 +29,7 @@ std::optional<SymbolTable> Cache::find(std::string_view build_id) const {
   const auto size = static_cast<std::size_t>(status.st_size);
   // One read, not a mapping: the file may be cut while it is in use.
   auto image = std::make_unique_for_overwrite<std::byte[]>(size);
-  if (!read_whole(file.get(), image.get(), size)) return std::nullopt;
+  if (!sandbox::read_whole(file.get(), image.get(), size)) return std::nullopt;
   auto table = SymbolTable::from_image(std::move(image), size);
   if (!table || table->build_id() != build_id) return std::nullopt;
   CacheDirectory::used(file.get());
@@ -43,7 +43,8 @@ bool Cache::save(const SymbolTable& table) const {
   return files_.save(file_of(table.build_id()), [&](int fd) { return write_whole(fd, table.image()); });
 }
 
-Result<SymbolTable> Cache::load(const fs::path& module, std::string_view build_id, const DebugSearch& search) const {
+Result<SymbolTable> Cache::load(const fs::path& module, std::string_view build_id,
+                                const binary::DebugSearch& search) const {
   if (auto table = find(build_id)) return std::move(*table);
   auto table = SymbolTable::load(module, build_id, search);
   if (table) save(*table);

@@ -39,7 +39,7 @@ class Cache {
 
   /// find(), else SymbolTable::load() and save().
   Result<SymbolTable> load(const std::filesystem::path& module, std::string_view build_id,
-                           const DebugSearch& search = {}) const;
+                           const binary::DebugSearch& search = {}) const;
 
  private:
   CacheDirectory files_;

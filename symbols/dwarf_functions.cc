@@ -35,11 +35,12 @@ Language language_of(Dwarf_Die* unit) {
   }
 }
 
-bool starts_before(std::uint64_t address, const AddressRange& range) { return address < range.begin; }
+bool starts_before(std::uint64_t address, const binary::AddressRange& range) { return address < range.begin; }
 
 }  // namespace
 
-DwarfFunctions::DwarfFunctions(const ElfModule& module, ImageBuilder& builder) : module_(module), builder_(builder) {
+DwarfFunctions::DwarfFunctions(const binary::ElfModule& module, ImageBuilder& builder)
+    : module_(module), builder_(builder) {
   Dwarf_Addr bias = 0;
   dwarf_ = module.dwarf(&bias);
   bias_ = bias;

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "binary/elf_module.h"
 #include "symbols/demangle.h"
 #include "symbols/dwarf_inlined.h"
-#include "symbols/elf_module.h"
 #include "symbols/symbol_image.h"
 
 namespace karst::symbols {
@@ -24,7 +24,7 @@ struct SourcePlace {
 
 /// One contiguous part of a function that has code of its own (inlined copies do not count).
 struct DwarfFunction {
-  AddressRange range;
+  binary::AddressRange range;
   Dwarf_Die die;
   SourcePlace place;  ///< of the definition (DW_AT_decl_file, DW_AT_decl_line)
   Language language = Language::kOther;
@@ -36,7 +36,7 @@ struct DwarfFunction {
 class DwarfFunctions {
  public:
   /// `builder` receives the paths.
-  DwarfFunctions(const ElfModule& module, ImageBuilder& builder);
+  DwarfFunctions(const binary::ElfModule& module, ImageBuilder& builder);
 
   /// There is DWARF, here or in a debug file.
   bool present() const { return dwarf_ != nullptr; }
@@ -57,7 +57,7 @@ class DwarfFunctions {
 
  private:
   struct UnitRange {
-    AddressRange range;
+    binary::AddressRange range;
     Dwarf_Die unit;
   };
 
@@ -85,7 +85,7 @@ class DwarfFunctions {
   std::uint32_t intern_path(const char* path, Dwarf_Die* unit);
   void note_unit(Dwarf_Die* unit);
 
-  const ElfModule& module_;
+  const binary::ElfModule& module_;
   ImageBuilder& builder_;
   Dwarf* dwarf_ = nullptr;
   std::uint64_t bias_ = 0;

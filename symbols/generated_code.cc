@@ -3,15 +3,15 @@
 #include <utility>
 
 #include "format/trace.h"
+#include "sandbox/sandbox.h"
 #include "symbols/demangle.h"
 #include "symbols/perf_map.h"
-#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
 
 /// In the sandbox.
-void look_up(const reader::Process& process, const std::vector<std::uint64_t>& addresses, AnswerWriter& out) {
+void look_up(const reader::Process& process, const std::vector<std::uint64_t>& addresses, sandbox::AnswerWriter& out) {
   PerfNames names(addresses);
   std::string problem;
   const std::uint32_t parent = (process.flags & format::kProcessForked) != 0 ? process.parent_pid : 0;
@@ -31,16 +31,16 @@ void look_up(const reader::Process& process, const std::vector<std::uint64_t>& a
 }  // namespace
 
 GeneratedNames generated_names(const reader::Process& process, const std::vector<std::uint64_t>& addresses,
-                               const std::optional<Credentials>& as) {
+                               const std::optional<sandbox::Credentials>& as) {
   GeneratedNames result;
   result.names.resize(addresses.size());
-  const auto answer = in_sandbox({.as = as, .most = std::size_t{256} << 20},
-                                 [&](AnswerWriter& out) { look_up(process, addresses, out); });
+  const auto answer = sandbox::in_sandbox({.as = as, .most = std::size_t{256} << 20},
+                                          [&](sandbox::AnswerWriter& out) { look_up(process, addresses, out); });
   if (!answer) {
     result.problem = perf_map_of(process.pid).string() + ": " + answer.error().message;
     return result;
   }
-  AnswerReader in(*answer);
+  sandbox::AnswerReader in(*answer);
   result.problem = in.text();
   for (GeneratedNames::Name& name : result.names) {
     name.link_name = in.text();

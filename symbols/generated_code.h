@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reader/model.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::symbols {
 
@@ -22,6 +22,6 @@ struct GeneratedNames {
 /// The names of what the process has at run-time addresses (sorted, each once); of a forked child, its parent's where
 /// its own file does not know. Where code took another's place the later one is named.
 GeneratedNames generated_names(const reader::Process& process, const std::vector<std::uint64_t>& addresses,
-                               const std::optional<Credentials>& as);
+                               const std::optional<sandbox::Credentials>& as);
 
 }  // namespace karst::symbols

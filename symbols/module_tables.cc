@@ -5,14 +5,15 @@
 #include <cstring>
 #include <utility>
 
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 #include "symbols/symbol_image.h"
 
 namespace karst::symbols {
 namespace {
 
 /// A file that was written to or replaced has another one.
-std::string key_of(const ModuleFile& file, const DebugSearch& search, const std::optional<Credentials>& as) {
+std::string key_of(const binary::ModuleFile& file, const binary::DebugSearch& search,
+                   const std::optional<sandbox::Credentials>& as) {
   std::string key = file.path.string();
   key += '\0';
   key += file.build_id;
@@ -33,7 +34,7 @@ std::string key_of(const ModuleFile& file, const DebugSearch& search, const std:
 }
 
 /// In the sandbox.
-void read_module(const ModuleFile& file, const DebugSearch& search, AnswerWriter& out) {
+void read_module(const binary::ModuleFile& file, const binary::DebugSearch& search, sandbox::AnswerWriter& out) {
   if (search.servers != nullptr) search.servers->stay_offline();
   const auto table = SymbolTable::load(file, search);
   out.text(search.servers != nullptr ? search.servers->wanted() : std::string());
@@ -45,8 +46,8 @@ void read_module(const ModuleFile& file, const DebugSearch& search, AnswerWriter
 }
 
 /// `wanted`: the build-id of a debug file that a server may have.
-Result<SymbolTable> decode(const std::vector<std::byte>& answer, const ModuleFile& file, std::string& wanted) {
-  AnswerReader in(answer);
+Result<SymbolTable> decode(const std::vector<std::byte>& answer, const binary::ModuleFile& file, std::string& wanted) {
+  sandbox::AnswerReader in(answer);
   wanted = in.text();
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
   const std::string_view missing = in.text();
@@ -60,14 +61,15 @@ Result<SymbolTable> decode(const std::vector<std::byte>& answer, const ModuleFil
   return table;
 }
 
-Result<SymbolTable> read_apart(const ModuleFile& file, const DebugSearch& search,
-                               const std::optional<Credentials>& as) {
+Result<SymbolTable> read_apart(const binary::ModuleFile& file, const binary::DebugSearch& search,
+                               const std::optional<sandbox::Credentials>& as) {
   constexpr int kRounds = 4;  // a debug file, the one that it shares with others
   for (int round = 0;; ++round) {
-    SandboxOptions options{.as = as, .most = kMaxHeap + (std::size_t{1} << 30)};
+    sandbox::SandboxOptions options{.as = as, .most = kMaxHeap + (std::size_t{1} << 30)};
     if (search.servers != nullptr) options.keep = search.servers->descriptors();
     if (file.mapped != nullptr) options.keep.push_back(file.mapped->get());
-    const auto answer = in_sandbox(options, [&](AnswerWriter& out) { read_module(file, search, out); });
+    const auto answer =
+        sandbox::in_sandbox(options, [&](sandbox::AnswerWriter& out) { read_module(file, search, out); });
     if (!answer) return Error{"cannot take names from " + file.path.string() + ": " + answer.error().message};
     std::string wanted;
     auto table = decode(*answer, file, wanted);
@@ -94,8 +96,9 @@ void ModuleTables::keep(const std::string& key, const Table& table) {
   for (size_ += table->image().size(); size_ > kMost; kept_.pop_back()) size_ -= kept_.back().table->image().size();
 }
 
-Result<ModuleTables::Table> ModuleTables::load(const ModuleFile& file, const Cache& cache, const DebugSearch& search,
-                                               const std::optional<Credentials>& as) {
+Result<ModuleTables::Table> ModuleTables::load(const binary::ModuleFile& file, const Cache& cache,
+                                               const binary::DebugSearch& search,
+                                               const std::optional<sandbox::Credentials>& as) {
   const std::string key = key_of(file, search, as);
   if (Table table = find(key)) return table;
   const auto share = [&](SymbolTable table) {

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "binary/debug_search.h"
+#include "binary/module_file.h"
+#include "sandbox/credentials.h"
 #include "symbols/cache.h"
-#include "symbols/credentials.h"
-#include "symbols/debug_search.h"
-#include "symbols/module_file.h"
 #include "symbols/symbol_table.h"
 
 namespace karst::symbols {
@@ -24,8 +24,8 @@ class ModuleTables {
 
   /// The module's table. Of a module that another user's process names (`as`) nothing is taken from the cache or put
   /// into it: a build-id is what a file says of itself.
-  Result<Table> load(const ModuleFile& file, const Cache& cache, const DebugSearch& search,
-                     const std::optional<Credentials>& as);
+  Result<Table> load(const binary::ModuleFile& file, const Cache& cache, const binary::DebugSearch& search,
+                     const std::optional<sandbox::Credentials>& as);
 
  private:
   /// Bytes of tables that are kept at hand.

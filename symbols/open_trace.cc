@@ -16,7 +16,7 @@ Result<reader::Trace> open_trace(const std::filesystem::path& path, const Resolv
   auto trace = reader::Trace::open(path, known_sound);
   if (!trace) return trace.error();
   // What a raw trace names is read with the rights of who owns it.
-  name_functions(*trace, options.as ? options : options.with(Credentials::of_file(path)), problems);
+  name_functions(*trace, options.as ? options : options.with(sandbox::Credentials::of_file(path)), problems);
   return trace;
 }
 

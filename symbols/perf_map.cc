@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -59,7 +59,7 @@ Status PerfNames::read(const std::filesystem::path& path) {
   const auto refuse = [&path](std::string_view why) {
     return Error{"cannot read the names of generated code in " + path.string() + ": " + std::string(why)};
   };
-  const Descriptor file(open_regular(path.c_str(), O_NOFOLLOW));
+  const Descriptor file(sandbox::open_regular(path.c_str(), O_NOFOLLOW));
   if (!file) return refuse(file.get() == -EINVAL ? "not a regular file" : std::strerror(-file.get()));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || status.st_uid != ::geteuid()) return refuse("it belongs to another user");

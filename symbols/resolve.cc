@@ -29,7 +29,7 @@ std::string place_name(const std::string& module, std::uint64_t address) {
 
 class ModuleResolver {
  public:
-  ModuleResolver(const reader::Module& module, ModuleFile file, const ResolveOptions& options,
+  ModuleResolver(const reader::Module& module, binary::ModuleFile file, const ResolveOptions& options,
                  reader::InlinedTable& inlined, ResolveResult& result)
       : module_(module), file_(std::move(file)), options_(options), inlined_(inlined), result_(result) {}
 
@@ -131,7 +131,7 @@ class ModuleResolver {
   }
 
   const reader::Module& module_;
-  const ModuleFile file_;
+  const binary::ModuleFile file_;
   const ResolveOptions& options_;
   reader::InlinedTable& inlined_;
   ResolveResult& result_;
@@ -139,8 +139,9 @@ class ModuleResolver {
   std::unordered_map<const char*, std::string> mapped_;  // by place in the table's heap, where a file is once
 };
 
-void resolve_module(reader::Process& process, reader::Module& module, ModuleFile file, const ResolveOptions& options,
-                    const std::vector<reader::Function*>& functions, ResolveResult& result) {
+void resolve_module(reader::Process& process, reader::Module& module, binary::ModuleFile file,
+                    const ResolveOptions& options, const std::vector<reader::Function*>& functions,
+                    ResolveResult& result) {
   // Sources that have moved were copied or checked out, often after the module was built.
   if (const std::uint64_t written = options.map_paths.empty() ? file.written_ns() : 0; written > kEpoch)
     module.built_by_ns = module.built_by_ns == 0 ? written : std::min(module.built_by_ns, written);
@@ -188,7 +189,7 @@ ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
     if (function.id == 0 || function.module >= by_module.size() || !function.link_name.empty()) continue;
     by_module[function.module].push_back(&function);
   }
-  LiveFiles files(process, options.as);
+  binary::LiveFiles files(process, options.as);
   for (std::size_t i = 0; i < by_module.size(); ++i) {
     if (by_module[i].empty()) continue;
     if (process.modules[i].path == format::kGeneratedCode)

@@ -20,17 +20,19 @@ struct ResolveOptions {
   /// Where sources have moved; see PathMapping.
   std::vector<PathMapping> map_paths;
   Cache cache = Cache::of_user();
-  DebugSearch debug = DebugSearch::of_environment();
+  binary::DebugSearch debug = binary::DebugSearch::of_environment();
   /// Whose rights lookups have; none: ours.
-  std::optional<Credentials> as{};
+  std::optional<sandbox::Credentials> as{};
   std::shared_ptr<ModuleTables> tables = std::make_shared<ModuleTables>();
 
-  ResolveOptions with(std::optional<Credentials> rights) const {
+  ResolveOptions with(std::optional<sandbox::Credentials> rights) const {
     ResolveOptions changed = *this;
     changed.as = std::move(rights);
     return changed;
   }
-  Result<ModuleTables::Table> table(const ModuleFile& file) const { return tables->load(file, cache, debug, as); }
+  Result<ModuleTables::Table> table(const binary::ModuleFile& file) const {
+    return tables->load(file, cache, debug, as);
+  }
 };
 
 struct ResolveResult {

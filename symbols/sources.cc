@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 #include "format/file_identity.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -26,7 +26,7 @@ enum class Outcome { kRead, kMissing, kRefused };
 /// Reads a file into `text`; `reason` says why it did not. `built_by`: as of reader::Module.
 Outcome read_text(const std::string& path, std::uint64_t built_by, std::size_t limit, std::string& text,
                   std::string& reason) {
-  const Descriptor file(open_regular(path.c_str()));
+  const Descriptor file(sandbox::open_regular(path.c_str()));
   if (!file) {
     const int error = -file.get();
     reason = error == EINVAL ? "not a regular file" : std::strerror(error);
@@ -122,7 +122,7 @@ std::string map_path(std::string_view path, std::span<const PathMapping> mapping
 }
 
 Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits,
-                        const std::optional<Credentials>& as) {
+                        const std::optional<sandbox::Credentials>& as) {
   Paths paths;
   for (const reader::Process& process : processes) {
     for (const reader::Function& function : process.functions) {
@@ -135,24 +135,25 @@ Sources collect_sources(std::span<const reader::Process> processes, const Source
   }
   Sources sources;
   if (paths.empty()) return sources;
-  const auto answer = in_sandbox({.as = as, .most = limits.total_bytes + kMostElse}, [&](AnswerWriter& out) {
-    const Sources found = read_sources(paths, limits);
-    out.number(found.problems.size());
-    for (const reader::Problem& problem : found.problems) {
-      out.text(problem.message);
-      out.number(problem.count);
-    }
-    out.number(found.files.size());
-    for (const reader::SourceFile& file : found.files) {
-      out.text(file.path);
-      out.text(file.text);
-    }
-  });
+  const auto answer =
+      sandbox::in_sandbox({.as = as, .most = limits.total_bytes + kMostElse}, [&](sandbox::AnswerWriter& out) {
+        const Sources found = read_sources(paths, limits);
+        out.number(found.problems.size());
+        for (const reader::Problem& problem : found.problems) {
+          out.text(problem.message);
+          out.number(problem.count);
+        }
+        out.number(found.files.size());
+        for (const reader::SourceFile& file : found.files) {
+          out.text(file.path);
+          out.text(file.text);
+        }
+      });
   if (!answer) {
     sources.problems.push_back({"source text is left out: " + answer.error().message, paths.size()});
     return sources;
   }
-  AnswerReader in(*answer);
+  sandbox::AnswerReader in(*answer);
   for (std::uint64_t i = in.count(2 * sizeof(std::uint64_t)); i != 0; --i) {
     std::string message(in.text());
     sources.problems.push_back({std::move(message), in.number()});

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "reader/model.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::symbols {
 
@@ -42,6 +42,6 @@ struct Sources {
 /// not a regular file, too large, not text (has a NUL byte), or was written to after a module of it was built
 /// (Module::built_by_ns), as its lines are not those that ran. Functions that the filter left out do not count.
 Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits = {},
-                        const std::optional<Credentials>& as = std::nullopt);
+                        const std::optional<sandbox::Credentials>& as = std::nullopt);
 
 }  // namespace karst::symbols

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "binary/elf_module.h"
 #include "format/lock.h"
+#include "sandbox/sandbox.h"
 #include "symbols/demangle.h"
 #include "symbols/dwarf_types.h"
-#include "symbols/elf_module.h"
-#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -148,8 +148,8 @@ class Members {
 };
 
 /// In the sandbox: for each address what lies there; empty: not known.
-std::vector<std::string> names_in(const ElfModule& module, const std::vector<std::uint64_t>& addresses) {
-  const std::vector<ElfFunction> objects = module.objects_at(addresses);
+std::vector<std::string> names_in(const binary::ElfModule& module, const std::vector<std::uint64_t>& addresses) {
+  const std::vector<binary::ElfFunction> objects = module.objects_at(addresses);
   std::vector<Variable> found(addresses.size());
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (objects[i].name == nullptr) continue;
@@ -170,18 +170,18 @@ std::vector<std::string> names_in(const ElfModule& module, const std::vector<std
 
 std::vector<std::string> names_apart(const std::string& path, const std::string& build_id,
                                      const std::vector<std::uint64_t>& addresses, const ResolveOptions& options) {
-  SandboxOptions sandbox{.as = options.as};
+  sandbox::SandboxOptions sandbox{.as = options.as};
   if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
-  const auto answer = in_sandbox(sandbox, [&](AnswerWriter& out) {
+  const auto answer = sandbox::in_sandbox(sandbox, [&](sandbox::AnswerWriter& out) {
     if (options.debug.servers != nullptr) options.debug.servers->stay_offline();
     // Without a build-id nobody knows whether it is the file that ran.
     if (build_id.empty()) return;
-    const auto module = ElfModule::open({path, build_id}, options.debug);
+    const auto module = binary::ElfModule::open({path, build_id}, options.debug);
     if (!module) return;
     for (const std::string& name : names_in(*module, addresses)) out.text(name);
   });
   if (!answer) return {};
-  AnswerReader in(*answer);
+  sandbox::AnswerReader in(*answer);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < addresses.size(); ++i) names.emplace_back(in.text().substr(0, kMostName));
   return in.is_whole() ? names : std::vector<std::string>();

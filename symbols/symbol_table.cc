@@ -5,9 +5,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "binary/elf_module.h"
 #include "symbols/demangle.h"
 #include "symbols/dwarf_functions.h"
-#include "symbols/elf_module.h"
 #include "symbols/symbol_image.h"
 
 namespace karst::symbols {
@@ -16,7 +16,7 @@ namespace {
 /// Merges the two sources of functions: which name for which addresses, defined where.
 class Merge {
  public:
-  Merge(const ElfModule& module, ImageBuilder& builder)
+  Merge(const binary::ElfModule& module, ImageBuilder& builder)
       : builder_(builder), symbols_(module.functions()), dwarf_(module, builder) {}
 
   void run() {
@@ -41,7 +41,7 @@ class Merge {
     const DwarfFunction* function = nullptr;  ///< null: nothing
   };
 
-  void add(AddressRange range, std::string_view link_name, SourcePlace place, const DwarfFunction* function) {
+  void add(binary::AddressRange range, std::string_view link_name, SourcePlace place, const DwarfFunction* function) {
     std::string terminated(link_name);
     std::string name = demangle(terminated.c_str(), function != nullptr ? function->language : Language::kOther);
     ImageRow row{};
@@ -61,7 +61,7 @@ class Merge {
   void add_symbols() {
     for (std::size_t i = 0; i < symbols_.size();) {
       std::size_t group_end = i;
-      AddressRange range = symbols_[i].range;
+      binary::AddressRange range = symbols_[i].range;
       for (; group_end < symbols_.size() && symbols_[group_end].range.begin == range.begin; ++group_end) {
         range.end = std::max(range.end, symbols_[group_end].range.end);
       }
@@ -146,13 +146,14 @@ class Merge {
   }
 
   ImageBuilder& builder_;
-  std::vector<ElfFunction> symbols_;
+  std::vector<binary::ElfFunction> symbols_;
   DwarfFunctions dwarf_;
   std::vector<ImageRow> overlapping_;
 };
 
 /// What is missing of debug information that is there; empty for nothing.
-std::string incomplete(const std::filesystem::path& path, const DwarfFunctions& dwarf, const DebugFiles& files) {
+std::string incomplete(const std::filesystem::path& path, const DwarfFunctions& dwarf,
+                       const binary::DebugFiles& files) {
   if (!files.missing_common().empty()) {
     return "the file that dwz took common parts to, " + files.missing_common() +
            ", was not found: install the same version of the package with the debug files, or say where it is with "
@@ -179,13 +180,13 @@ ImageHeader header_of(const std::byte* image) {
 }  // namespace
 
 Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::string_view build_id,
-                                      const DebugSearch& search) {
-  return load(ModuleFile(path, std::string(build_id)), search);
+                                      const binary::DebugSearch& search) {
+  return load(binary::ModuleFile(path, std::string(build_id)), search);
 }
 
-Result<SymbolTable> SymbolTable::load(const ModuleFile& file, const DebugSearch& search) {
+Result<SymbolTable> SymbolTable::load(const binary::ModuleFile& file, const binary::DebugSearch& search) {
   const std::filesystem::path& path = file.path;
-  auto module = ElfModule::open(file, search);
+  auto module = binary::ElfModule::open(file, search);
   if (!module) return module.error();
   ImageBuilder builder;
   Merge merge(*module, builder);
@@ -194,7 +195,7 @@ Result<SymbolTable> SymbolTable::load(const ModuleFile& file, const DebugSearch&
   if (!image) return Error{"cannot read symbols of " + path.string() + ": " + image.error().message};
   auto table = from_image(std::move(image->bytes), image->size);
   if (!table) return table;
-  const DebugFiles& files = module->debug_files();
+  const binary::DebugFiles& files = module->debug_files();
   if (!merge.dwarf().present() && (files.separated() || search.servers != nullptr)) {
     table->debug_missing_ = files.how_to_get_it();
   }

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "symbols/debug_search.h"
-#include "symbols/module_file.h"
+#include "binary/debug_search.h"
+#include "binary/module_file.h"
 
 namespace karst::symbols {
 
@@ -51,8 +51,8 @@ class SymbolTable {
   /// another one is refused, because its names would be wrong. Errors: not there, not an x86-64 executable or library,
   /// damaged, build-id mismatch. A module without symbols and debug information gives an empty table.
   static Result<SymbolTable> load(const std::filesystem::path& path, std::string_view build_id,
-                                  const DebugSearch& search = {});
-  static Result<SymbolTable> load(const ModuleFile& file, const DebugSearch& search = {});
+                                  const binary::DebugSearch& search = {});
+  static Result<SymbolTable> load(const binary::ModuleFile& file, const binary::DebugSearch& search = {});
 
   /// Takes over an image after checking all of it: it may come from a damaged or hostile file.
   static Result<SymbolTable> from_image(std::unique_ptr<std::byte[]> image, std::size_t size);

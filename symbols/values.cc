@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "binary/elf_module.h"
+#include "sandbox/sandbox.h"
 #include "symbols/calling_convention.h"
 #include "symbols/dwarf_functions.h"
 #include "symbols/dwarf_types.h"
-#include "symbols/elf_module.h"
-#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 
@@ -505,10 +505,10 @@ FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish, boo
 }
 
 /// Functions of the symbol table, and whether all names of the code there are local.
-std::vector<std::pair<AddressRange, bool>> local_functions(const ElfModule& elf) {
-  std::vector<std::pair<AddressRange, bool>> found;
+std::vector<std::pair<binary::AddressRange, bool>> local_functions(const binary::ElfModule& elf) {
+  std::vector<std::pair<binary::AddressRange, bool>> found;
   constexpr int kLocal = 2;
-  for (const ElfFunction& f : elf.functions()) {
+  for (const binary::ElfFunction& f : elf.functions()) {
     if (!found.empty() && found.back().first.begin == f.range.begin)
       found.back().second = found.back().second && f.rank == kLocal;
     else
@@ -517,13 +517,13 @@ std::vector<std::pair<AddressRange, bool>> local_functions(const ElfModule& elf)
   return found;
 }
 
-bool is_local(const std::vector<std::pair<AddressRange, bool>>& functions, std::uint64_t address) {
+bool is_local(const std::vector<std::pair<binary::AddressRange, bool>>& functions, std::uint64_t address) {
   const auto after = std::upper_bound(functions.begin(), functions.end(), address,
                                       [](std::uint64_t at, const auto& f) { return at < f.first.begin; });
   return after != functions.begin() && std::prev(after)->second && address < std::prev(after)->first.end;
 }
 
-void write(AnswerWriter& out, const std::vector<ValueOp>& ops) {
+void write(sandbox::AnswerWriter& out, const std::vector<ValueOp>& ops) {
   out.number(ops.size());
   for (const ValueOp& op : ops) {
     out.number(op.how | std::uint64_t{op.place} << 8 | std::uint64_t{op.size} << 16 |
@@ -531,7 +531,7 @@ void write(AnswerWriter& out, const std::vector<ValueOp>& ops) {
   }
 }
 
-bool read(AnswerReader& in, std::vector<ValueOp>& ops) {
+bool read(sandbox::AnswerReader& in, std::vector<ValueOp>& ops) {
   const std::uint64_t count = in.count(sizeof(std::uint64_t));
   if (count > kMostValues) return false;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -544,14 +544,14 @@ bool read(AnswerReader& in, std::vector<ValueOp>& ops) {
 
 }  // namespace
 
-Result<std::vector<FunctionValues>> values_of(const ModuleFile& module, const std::vector<ValueWish>& wishes,
+Result<std::vector<FunctionValues>> values_of(const binary::ModuleFile& module, const std::vector<ValueWish>& wishes,
                                               const ResolveOptions& options) {
-  SandboxOptions sandbox{.as = options.as};
+  sandbox::SandboxOptions sandbox{.as = options.as};
   if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
-  const auto answer = in_sandbox(sandbox, [&](AnswerWriter& out) {
-    DebugSearch search = options.debug;
+  const auto answer = sandbox::in_sandbox(sandbox, [&](sandbox::AnswerWriter& out) {
+    binary::DebugSearch search = options.debug;
     if (search.servers != nullptr) search.servers->stay_offline();
-    auto elf = ElfModule::open(module, search);
+    auto elf = binary::ElfModule::open(module, search);
     if (!elf) return out.text(elf.error().message);
     ImageBuilder texts;
     const DwarfFunctions functions(*elf, texts);
@@ -570,7 +570,7 @@ Result<std::vector<FunctionValues>> values_of(const ModuleFile& module, const st
     }
   });
   if (!answer) return Error{answer.error().message};
-  AnswerReader in(*answer);
+  sandbox::AnswerReader in(*answer);
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
   std::vector<FunctionValues> found(wishes.size());
   for (FunctionValues& values : found) {

@@ -28,7 +28,7 @@ struct FunctionValues {
 };
 
 /// One answer for each wish. Error: the module cannot be read, or has no debug information.
-Result<std::vector<FunctionValues>> values_of(const ModuleFile& module, const std::vector<ValueWish>& wishes,
+Result<std::vector<FunctionValues>> values_of(const binary::ModuleFile& module, const std::vector<ValueWish>& wishes,
                                               const ResolveOptions& options);
 
 }  // namespace karst::symbols

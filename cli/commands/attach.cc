@@ -313,13 +313,13 @@ Status go_on(collect::Attached& target, const Options& options, const format::Ru
   std::optional<std::uint32_t> budget;
   if (options.budget) budget = given.budget;
   if (!chooses(options)) return switch_on(target, budget, nullptr);
-  const auto chosen = functions_meant(target, symbols::FunctionFilter(options.functions, options.not_functions));
+  const auto chosen = functions_meant(target, choice::FunctionFilter(options.functions, options.not_functions));
   if (!chosen) return Error{chosen.error().message + "\nThe process has libkarst, and goes on"};
   return switch_on(target, budget, &*chosen);
 }
 
 /// Without a place to wait for: the process is traced from here on.
-int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values,
+int bring_in(const Options& options, const collect::PlainAttach& plain, const choice::ValueChoice& values,
              const std::vector<collect::SystemWish>& systems) {
   const auto process = find_process(options.target);
   if (!process) return fail(process.error());
@@ -428,7 +428,7 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
 int attach(const Options& options) {
   const auto plain = plain_attach(options);
   if (!plain) return kExitUsage;
-  const collect::ValueChoice values(options.values.arguments, options.values.returned);
+  const choice::ValueChoice values(options.values.arguments, options.values.returned);
   auto systems = system_choice(options.system);
   if (!systems) return usage_error(systems.error().message, "attach");
   if (options.no_patch)
@@ -436,9 +436,9 @@ int attach(const Options& options) {
   const std::uint32_t per_second = options.sample.value_or(0);
   const bool has_triggers = !options.triggers.empty();
   if (!has_triggers && per_second == 0) return bring_in(options, *plain, values, systems->wishes);
-  std::vector<symbols::PlaceName> places;
+  std::vector<choice::PlaceName> places;
   for (const std::string& text : options.triggers) {
-    auto place = symbols::PlaceName::parse(text);
+    auto place = choice::PlaceName::parse(text);
     if (!place) return usage_error("--trigger: " + place.error().message, "attach");
     places.push_back(std::move(*place));
   }
@@ -469,7 +469,7 @@ int attach(const Options& options) {
   if (target)
     resolve = collect::resolve_options(*target);
   else
-    resolve.as = symbols::Credentials::of_process(process, geteuid(), getegid());
+    resolve.as = sandbox::Credentials::of_process(process, geteuid(), getegid());
   const ClockPair begin = read_clock_pair();
   Followed followed;
   reader::Process untraced;

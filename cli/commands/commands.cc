@@ -149,6 +149,7 @@ constexpr struct {
     {"on", kLive, without_program<register_on>},
     {"off", kLive, without_program<register_off>},
     {"export", kConvert, without_program<register_export>},
+    {"import", kConvert, without_program<register_import>},
     {"resolve", kConvert, without_program<register_resolve>},
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "choice/function_filter.h"
 #include "cli/command.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/csv.h"
@@ -17,7 +18,6 @@
 #include "collect/launch/launch.h"
 #include "collect/record/counts.h"
 #include "format/options.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 namespace {
@@ -111,7 +111,7 @@ int count_calls(const CountOptions& options, const ProgramOptions& program, cons
                        "run");
   if (options.suggest && !options.format.empty() && options.format != "text")
     return usage_error("--suggest makes a list of its own: it takes no --format", "run");
-  const symbols::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
+  const choice::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
   collect::LaunchOptions launch;
   const auto given = program.flags.read();
   if (!given) return usage_error(given.error().message, "run");

@@ -514,7 +514,7 @@ int info(const Options& options) {
   const auto keeps = [](const reader::Process& process) { return !process.moments.empty(); };
   if (trace && std::any_of(trace->processes().begin(), trace->processes().end(), keeps)) {
     const symbols::ResolveOptions names;
-    symbols::name_functions(*trace, names.with(symbols::Credentials::of_file(file)), nullptr);
+    symbols::name_functions(*trace, names.with(sandbox::Credentials::of_file(file)), nullptr);
   }
   if (!trace) return fail(trace.error());
   const Facts facts = gather(*trace);

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "choice/function_filter.h"
 #include "cli/command.h"
 #include "cli/commands/process_views.h"
 #include "cli/input/target.h"
@@ -15,7 +16,6 @@
 #include "cli/text/table.h"
 #include "cli/text/text.h"
 #include "collect/live/handlers.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 namespace {
@@ -48,7 +48,7 @@ int list_or_set_levels(const LevelOptions& options) {
   const auto parsed = std::from_chars(options.level.data(), end, level);
   if (!options.level.empty() && (parsed.ec != std::errc() || parsed.ptr != end || level < 0))
     return usage_error("--level " + options.level + ": a whole number from 0 to 2147483647 is needed", "on");
-  const symbols::FunctionFilter filter(options.functions);
+  const choice::FunctionFilter filter(options.functions);
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
   auto found = collect::handled_functions(*target);

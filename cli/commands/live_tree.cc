@@ -102,8 +102,8 @@ void add_live_options(Command command, LiveArguments& arguments) {
 
 Result<LiveFilter> LiveFilter::of(const LiveArguments& arguments) {
   LiveFilter filter;
-  if (!arguments.function.empty()) filter.only = symbols::FunctionFilter({arguments.function});
-  if (!arguments.not_function.empty()) filter.not_these = symbols::FunctionFilter({arguments.not_function});
+  if (!arguments.function.empty()) filter.only = choice::FunctionFilter({arguments.function});
+  if (!arguments.not_function.empty()) filter.not_these = choice::FunctionFilter({arguments.not_function});
   for (const std::string& text : arguments.depths) {
     const std::size_t colon = text.rfind(':');
     std::uint32_t levels = 0;
@@ -116,7 +116,7 @@ Result<LiveFilter> LiveFilter::of(const LiveArguments& arguments) {
     }
     if (filter.depths.size() == collect::kMostTailDepths)
       return Error{fmt::format("--depth: at most {} of them can have a REGEX", collect::kMostTailDepths)};
-    filter.depths.push_back({symbols::FunctionFilter({text.substr(0, colon)}), levels});
+    filter.depths.push_back({choice::FunctionFilter({text.substr(0, colon)}), levels});
   }
   if (!arguments.min_duration.empty()) {
     const auto ns = parse_duration(arguments.min_duration);

@@ -13,7 +13,6 @@
 #include "cli/options.h"
 #include "cli/text/terminal.h"
 #include "collect/live/tail.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 
@@ -38,11 +37,11 @@ struct LiveFilter {
   static Result<LiveFilter> of(const LiveArguments& arguments);
 
   struct Depth {
-    symbols::FunctionFilter functions;
+    choice::FunctionFilter functions;
     std::uint32_t levels = 0;
   };
-  std::optional<symbols::FunctionFilter> only;
-  std::optional<symbols::FunctionFilter> not_these;
+  std::optional<choice::FunctionFilter> only;
+  std::optional<choice::FunctionFilter> not_these;
   std::uint32_t depth = ~0U;
   std::vector<Depth> depths;
   std::string thread;

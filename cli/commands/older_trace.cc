@@ -13,7 +13,7 @@
 
 #include "cli/command.h"
 #include "format/trace.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::cli {
 
@@ -22,7 +22,7 @@ OlderTrace::OlderTrace(const std::string& file) {
   if (!place || place->there() != OutputPlace::There::kFile) return;
   place_.emplace(std::move(*place));
   // Whoever may write to the directory may put anything there at any time: a FIFO would keep us waiting.
-  const Descriptor there(symbols::open_regular(place_->name().c_str(), O_NOFOLLOW, directory()));
+  const Descriptor there(sandbox::open_regular(place_->name().c_str(), O_NOFOLLOW, directory()));
   char magic[sizeof format::kFileMagic]{};
   if (!there || read(there.get(), magic, sizeof magic) != sizeof magic ||
       std::memcmp(magic, format::kFileMagic, sizeof magic) != 0)

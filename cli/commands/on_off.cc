@@ -74,11 +74,11 @@ void say_of(const collect::Attached& target, const std::string& more) {
 /// The options, read.
 struct Wish {
   std::uint64_t time_ns = 0;  ///< 0: from now on
-  symbols::FunctionFilter functions;
-  symbols::FunctionFilter keep;
+  choice::FunctionFilter functions;
+  choice::FunctionFilter keep;
   std::optional<std::uint32_t> budget;
   collect::WatchOptions watch;
-  collect::ValueChoice values;
+  choice::ValueChoice values;
   std::vector<collect::SystemWish> systems;
 };
 
@@ -90,14 +90,14 @@ Result<Wish> wish_of(const Options& options) {
     if (!parsed) return Error{"--for: " + parsed.error().message};
     wish.time_ns = *parsed;
   }
-  wish.functions = symbols::FunctionFilter(options.functions, options.not_functions);
+  wish.functions = choice::FunctionFilter(options.functions, options.not_functions);
   if (!options.budget.empty()) {
     format::RuntimeOptions read;
     if (const Status right = read_flag(format::option_index("budget"), options.budget, read); !right)
       return right.error();
     wish.budget = read.budget;
   }
-  wish.keep = symbols::FunctionFilter(options.keep);
+  wish.keep = choice::FunctionFilter(options.keep);
   auto watch = watch_options(options.watch);
   if (!watch) return watch.error();
   wish.watch = std::move(*watch);
@@ -107,7 +107,7 @@ Result<Wish> wish_of(const Options& options) {
     return Error{"--slowest and --over go with --margin, --stay and --for alone; ask for the rest separately"};
   if (wish.watch.rules.empty() && (options.stay || !options.watch.margin.empty()))
     return Error{"--stay and --margin belong to --slowest and --over"};
-  wish.values = collect::ValueChoice(options.values.arguments, options.values.returned);
+  wish.values = choice::ValueChoice(options.values.arguments, options.values.returned);
   if (wish.values.any() && (other_options || !wish.watch.rules.empty()))
     return Error{"--args and --returns go with --for alone; ask for the rest separately"};
   if ((options.watches || options.end_values) &&

@@ -17,9 +17,9 @@
 #include "cli/text/text.h"
 #include "collect/launch/program.h"
 #include "patch/find.h"
+#include "sandbox/sandbox.h"
 #include "symbols/cache.h"
 #include "symbols/module_tables.h"
-#include "symbols/sandbox.h"
 
 namespace karst::cli {
 namespace {
@@ -46,7 +46,7 @@ class Names {
  public:
   explicit Names(const std::string& path) : module_(std::filesystem::path(path).filename()) {
     // What is missing is shown by number: no reason to refuse an answer.
-    if (auto table = tables_.load(symbols::ModuleFile(path), cache_, {}, std::nullopt)) table_ = *table;
+    if (auto table = tables_.load(binary::ModuleFile(path), cache_, {}, std::nullopt)) table_ = *table;
   }
   std::string at(std::uint64_t address) const {
     if (table_ != nullptr)
@@ -54,7 +54,7 @@ class Names {
     return fmt::format("{}+{:#x}", module_, address);
   }
   /// Where functions begin that are named so.
-  std::vector<std::uint64_t> addresses(const symbols::GlobSet& globs) const {
+  std::vector<std::uint64_t> addresses(const choice::GlobSet& globs) const {
     return table_ != nullptr ? patch::named_in(*table_, globs) : std::vector<std::uint64_t>();
   }
 
@@ -105,10 +105,10 @@ int list_probes(const Options& options, const std::string& path, int file) {
 
 int places(const Options& options) {
   const std::string path = path_of(options.file);
-  const Descriptor file(symbols::open_regular(path.c_str()));
+  const Descriptor file(sandbox::open_regular(path.c_str()));
   if (!file) return fail({path + ": " + (file.get() == -EINVAL ? "no file of a program" : std::strerror(-file.get()))});
   if (options.probes) return list_probes(options, path, file.get());
-  const auto globs = symbols::GlobSet::compile(options.named);
+  const auto globs = choice::GlobSet::compile(options.named);
   if (!globs) return usage_error("--named: " + globs.error().message, "places");
   patch::WantedNames wanted{&*globs, {}, {}};
   const Names names(path);

@@ -50,10 +50,10 @@
 #include "format/trace.h"
 #include "patch/places.h"
 #include "reader/trace.h"
-#include "symbols/function_filter.h"
-#include "symbols/function_lists.h"
-#include "symbols/places.h"
-#include "symbols/sandbox.h"
+#include "choice/function_filter.h"
+#include "choice/function_lists.h"
+#include "choice/places.h"
+#include "sandbox/sandbox.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -336,7 +336,7 @@ Run::Ended Run::add_companions() {
 
 Status Run::choose_triggers() {
   for (const std::string& text : options_.triggers) {
-    auto place = symbols::PlaceName::parse(text);
+    auto place = choice::PlaceName::parse(text);
     if (!place) return Error{"--trigger: " + place.error().message};
     launch_.triggers.push_back(std::move(*place));
   }

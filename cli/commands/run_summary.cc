@@ -10,11 +10,11 @@
 
 #include "base/plain_name.h"
 #include "base/text.h"
+#include "choice/function_lists.h"
 #include "cli/command.h"
 #include "cli/text/text.h"
 #include "format/filter_list.h"
 #include "reader/trace.h"
-#include "symbols/function_lists.h"
 
 namespace karst::cli {
 namespace {
@@ -95,7 +95,7 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   return line + fmt::format("; next: karst {} {}", s.calls != 0 ? "slow" : samples != 0 ? "samples" : "info", file);
 }
 
-void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collect::LaunchResult& run) {
+void say_how_many_are_chosen(const choice::FunctionChoice& choice, const collect::LaunchResult& run) {
   const bool by_name = !choice.filter().keeps_all() || !choice.only().empty() || !choice.no_trace().empty();
   if (run.plain.empty() || !by_name || run.functions_off == 0 || run.functions_off >= run.functions) return;
   const std::uint64_t left = run.functions - run.functions_off;
@@ -113,7 +113,7 @@ void say_unmatched_globs(const std::vector<std::string>& lists, const std::strin
   if (!trace) return;
   std::size_t unmatched = 0;
   for (const std::string& glob : globs) {
-    const auto set = symbols::GlobSet::compile({glob});
+    const auto set = choice::GlobSet::compile({glob});
     const auto matches = [&](const reader::Function& f) { return f.id != 0 && set && set->matches(f); };
     if (std::any_of(trace->processes().begin(), trace->processes().end(), [&](const reader::Process& process) {
           return std::any_of(process.functions.begin(), process.functions.end(), matches);

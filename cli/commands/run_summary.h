@@ -23,7 +23,7 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                          std::uint64_t notes, const std::string& took);
 
 /// Where names chose functions of unmodified code: how many are traced. The line about what was patched counts all.
-void say_how_many_are_chosen(const collect::FunctionChoice& choice, const collect::LaunchResult& run);
+void say_how_many_are_chosen(const choice::FunctionChoice& choice, const collect::LaunchResult& run);
 
 /// A glob that means no function is mistyped, or of another program: says so of those in the lists of --no-trace and
 /// --only.

@@ -11,7 +11,7 @@
 namespace karst::cli {
 
 Result<std::vector<std::uint32_t>> functions_meant(const collect::Attached& target,
-                                                   const symbols::FunctionFilter& filter) {
+                                                   const choice::FunctionFilter& filter) {
   const reader::Process named = collect::with_names(target.arena, collect::resolve_options(target));
   std::vector<std::uint32_t> found = collect::matching_functions(named, filter);
   if (!found.empty()) return found;

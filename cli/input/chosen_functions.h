@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "choice/function_filter.h"
 #include "collect/launch/attach.h"
 #include "collect/live/control.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 
 /// Their ids, in order. Error: there is none.
 Result<std::vector<std::uint32_t>> functions_meant(const collect::Attached& target,
-                                                   const symbols::FunctionFilter& filter);
+                                                   const choice::FunctionFilter& filter);
 
 /// Has `requester` leave out all functions but these, those of libraries that come later, too. Returns which were on.
 std::vector<std::uint32_t> leave_out_others(collect::Requester& requester, const collect::Attached& target,

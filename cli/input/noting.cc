@@ -24,7 +24,7 @@ void add_value_options(Command command, ValueArguments& values) {
   add_flag_of(command, format::option_index("returns"), values.returned);
 }
 
-Result<collect::NotingBegun> begin_noting(collect::Attached& target, const collect::ValueChoice& choice,
+Result<collect::NotingBegun> begin_noting(collect::Attached& target, const choice::ValueChoice& choice,
                                           std::uint64_t time_ns) {
   auto begun = collect::note_values(target, choice, kPatience);
   if (!begun) return begun;

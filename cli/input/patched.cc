@@ -73,11 +73,11 @@ std::string some_of(const std::set<std::string>& paths) {
   return list;
 }
 
-bool has_match(const collect::LibraryChoice& library, const std::set<std::string>& paths) {
+bool has_match(const choice::LibraryChoice& library, const std::set<std::string>& paths) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) { return library.means(path); });
 }
 
-std::string no_library_words(const collect::LibraryChoice& library, const std::set<std::string>& loaded,
+std::string no_library_words(const choice::LibraryChoice& library, const std::set<std::string>& loaded,
                              const std::set<std::string>& built) {
   if (has_match(library, built))
     return fmt::format(
@@ -86,8 +86,8 @@ std::string no_library_words(const collect::LibraryChoice& library, const std::s
   std::vector<std::string> names;
   std::set<std::string> others;
   for (const std::string& path : loaded) {
-    if (collect::is_below_runtime(path)) {
-      if (library.matches(path)) return fmt::format("--library '{}': {}", library.text, collect::kWhyNeverPatched);
+    if (choice::is_below_runtime(path)) {
+      if (library.matches(path)) return fmt::format("--library '{}': {}", library.text, choice::kWhyNeverPatched);
       continue;
     }
     others.insert(path);
@@ -178,15 +178,15 @@ void say_unseen_allocators(const std::vector<Module>& modules) {
   }
 }
 
-void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries, const std::vector<Module>& patched,
+void say_what_was_not_named(const std::vector<choice::LibraryChoice>& libraries, const std::vector<Module>& patched,
                             const std::set<std::string>& loaded, const std::set<std::string>& built) {
   // Of one that was built for tracing, other compilers' functions are patched.
-  const auto is_patched_in_part = [&](const collect::LibraryChoice& library) {
+  const auto is_patched_in_part = [&](const choice::LibraryChoice& library) {
     return std::any_of(patched.begin(), patched.end(), [&](const Module& m) {
       return m.functions != 0 && built.contains(m.path) && library.means(m.path);
     });
   };
-  for (const collect::LibraryChoice& library : libraries)
+  for (const choice::LibraryChoice& library : libraries)
     if (!has_match(library, loaded) && !is_patched_in_part(library))
       say(printable(no_library_words(library, loaded, built)));
   // A glob of libraries means several: it is no mistake that one of them has no such function.

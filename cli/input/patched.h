@@ -33,7 +33,7 @@ void say_unseen_allocators(const std::vector<collect::PlainPrograms::Module>& mo
 
 /// Of each --library that meant no library, or no function: what was there, and what is near. `loaded`: libraries
 /// without sleds; `built`: those that were built for tracing. Paths.
-void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries,
+void say_what_was_not_named(const std::vector<choice::LibraryChoice>& libraries,
                             const std::vector<collect::PlainPrograms::Module>& patched,
                             const std::set<std::string>& loaded, const std::set<std::string>& built);
 

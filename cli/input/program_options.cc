@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "choice/function_filter.h"
 #include "cli/command.h"
 #include "cli/input/patched.h"
 #include "cli/input/trace_input.h"
@@ -20,7 +21,6 @@
 #include "cli/text/help.h"
 #include "cli/text/text.h"
 #include "format/filter_list.h"
-#include "symbols/function_filter.h"
 
 namespace karst::cli {
 namespace {
@@ -39,8 +39,8 @@ std::optional<std::uint32_t> min_instructions(const GivenOptions& given) {
   return format::parse_min_instructions(given.values(kMinInstructions).front());
 }
 
-Result<collect::FunctionChoice> make_choice(const GivenOptions& given) {
-  symbols::ListChoice lists;
+Result<choice::FunctionChoice> make_choice(const GivenOptions& given) {
+  choice::ListChoice lists;
   for (const std::string& file : given.values(option_index("no-trace")))
     if (auto problem = format::read_glob_list(file, lists.no_trace)) return Error{"--no-trace: " + *problem};
   for (const std::string& file : given.values(option_index("only"))) {
@@ -51,14 +51,14 @@ Result<collect::FunctionChoice> make_choice(const GivenOptions& given) {
   const std::vector<std::string>& not_functions = given.values(option_index("not-functions"));
   // What is looked for as it stands and is in no name would leave nothing out without a word.
   for (const std::string& pattern : not_functions)
-    if (const symbols::FunctionFilter filter({pattern}); !filter.complaint().empty())
+    if (const choice::FunctionFilter filter({pattern}); !filter.complaint().empty())
       say("--not-function leaves out names that have '" + pattern + "' in them as it stands" + filter.complaint());
   const bool takes_carried = given.values(option_index("carried-lists")) != std::vector<std::string>{"0"};
-  auto made = collect::FunctionChoice::make(
-      symbols::FunctionFilter(given.values(option_index("functions")), not_functions), std::move(lists), takes_carried);
+  auto made = choice::FunctionChoice::make(
+      choice::FunctionFilter(given.values(option_index("functions")), not_functions), std::move(lists), takes_carried);
   if (!made) return made;
   made->keep(given.values(option_index("keep")));
-  made->note(collect::ValueChoice(given.values(option_index("args")), given.values(option_index("returns"))));
+  made->note(choice::ValueChoice(given.values(option_index("args")), given.values(option_index("returns"))));
   return made;
 }
 
@@ -105,7 +105,7 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
 }
 
 /// No function is left to trace.
-std::string explain_none(const symbols::FunctionFilter& filter, const std::set<std::string>& names) {
+std::string explain_none(const choice::FunctionFilter& filter, const std::set<std::string>& names) {
   std::string words = "the patterns and lists of functions to trace leave none";
   const std::vector<std::string>& patterns = filter.only();
   const bool any_matches = std::any_of(
@@ -183,7 +183,7 @@ int prepare_launch(const ProgramOptions& options, const GivenOptions& given, con
     fail({program->path.string() + " is not executable (chmod +x?)"});
     return kNotExecutable;
   }
-  const auto rights = launch.user ? launch.user->rights : symbols::Credentials{geteuid(), getegid()};
+  const auto rights = launch.user ? launch.user->rights : sandbox::Credentials{geteuid(), getegid()};
   if (const Status traceable = collect::check_traceable(*program, rights, launch.may_be_static); !traceable)
     return fail(traceable.error());
   auto runtime = find_runtime();
@@ -201,7 +201,7 @@ int prepare_launch(const ProgramOptions& options, const GivenOptions& given, con
   launch.plain.programs = !options.no_patch && (!program->has_sleds || program->has_plain_part);
   launch.plain.beside_sleds_alone = program->has_sleds;
   for (const std::string& text : options.libraries) {
-    auto library = collect::LibraryChoice::parse(text);
+    auto library = choice::LibraryChoice::parse(text);
     if (!library) return usage_error("--library " + library.error().message, subcommand);
     launch.plain.libraries.push_back(std::move(*library));
   }

@@ -17,6 +17,7 @@
 #include "analysis/kept_span.h"
 #include "analysis/requests.h"
 #include "analysis/tracing_cost.h"
+#include "choice/function_filter.h"
 #include "cli/command.h"
 #include "cli/input/kept.h"
 #include "cli/text/help.h"
@@ -26,7 +27,6 @@
 #include "cli/text/terminal.h"
 #include "cli/text/text.h"
 #include "reader/moments.h"
-#include "symbols/function_filter.h"
 #include "symbols/open_trace.h"
 
 namespace karst::cli {
@@ -153,7 +153,7 @@ namespace {
 /// The functions whose names match. Error: none does, and one must.
 Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const InputOptions& options,
                                                    const std::string& pattern) {
-  const auto keeper = std::make_shared<symbols::FunctionFilter>(std::vector{pattern});
+  const auto keeper = std::make_shared<choice::FunctionFilter>(std::vector{pattern});
   analysis::FunctionSet functions(trace, [keeper](std::string_view name) { return keeper->keeps(name); });
   if (!functions.empty() || options.may_have_none) return functions;
   return Error{fmt::format("no function of {} has a name that matches '{}'{}{}", options.file, pattern,
@@ -217,7 +217,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     auto cut = cut_to_moment(std::move(*trace), options.kept, bytes);
     if (!cut) return cut.error();
     const symbols::ResolveOptions names;
-    symbols::name_functions(*cut, names.with(symbols::Credentials::of_file(options.file)), nullptr);
+    symbols::name_functions(*cut, names.with(sandbox::Credentials::of_file(options.file)), nullptr);
     trace = std::move(*cut);
   }
   auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, {}, {}, 0, {}, options.raw});

@@ -28,7 +28,7 @@ std::vector<std::string> function_words_of(std::span<const reader::Process> proc
 struct InputOptions {
   std::string file;
   analysis::Selection selection;
-  std::string function;  ///< pattern (symbols/function_filter.h); empty: all functions
+  std::string function;  ///< pattern (choice/function_filter.h); empty: all functions
   bool has_function = false;
   std::string not_function;  ///< the same, of functions to leave out
   std::string below;         ///< the same, of calls to look into; empty: everything

@@ -126,7 +126,7 @@ Result<ArenaView> ArenaView::of_descriptor(int descriptor) {
   auto bytes = ArenaBytes::of_descriptor(descriptor);
   if (!bytes) return bytes.error();
   auto view = make(std::move(*bytes));
-  if (view) view->owner_ = symbols::Credentials::of_owner(view->bytes_.uid(), view->bytes_.gid());
+  if (view) view->owner_ = sandbox::Credentials::of_owner(view->bytes_.uid(), view->bytes_.gid());
   if (view && view->is_of_this_boot() && !start_is_possible(view->start()))
     return Error{
         "the process's arena says that tracing began at a time that cannot be; it is damaged, or the machine "

@@ -19,7 +19,7 @@
 #include "format/values.h"
 #include "format/watch.h"
 #include "reader/model.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
@@ -50,8 +50,8 @@ class ArenaView {
   static Result<ArenaView> of_memory(std::span<const std::byte> bytes);
   /// The inode of the memfd, by which a process that has it mapped is known.
   std::uint64_t inode() const { return bytes_.inode(); }
-  /// Whose process made it, by the inode, if we have other rights than that user; see symbols/credentials.h.
-  const std::optional<symbols::Credentials>& owner() const { return owner_; }
+  /// Whose process made it, by the inode, if we have other rights than that user; see sandbox/credentials.h.
+  const std::optional<sandbox::Credentials>& owner() const { return owner_; }
   /// Of the process, as it knows itself.
   std::uint32_t pid() const { return layout_.pid; }
   std::uint32_t parent_pid() const { return layout_.parent_pid; }
@@ -132,7 +132,7 @@ class ArenaView {
   void add_kept_blocks(std::vector<ArenaBlock>& blocks) const;
 
   ArenaBytes bytes_;
-  std::optional<symbols::Credentials> owner_;
+  std::optional<sandbox::Credentials> owner_;
   format::ArenaHeader layout_{};      ///< offsets and capacities, checked
   format::ArenaWatching watching_{};  ///< likewise; zero: there is none
   /// What is known of the functions that there were at the last look; they do not change. Element 0 is unused.

@@ -53,7 +53,7 @@ Result<WatchRule> make_rule(std::string_view text, std::string_view pattern, std
   WatchRule rule;
   rule.text = std::string(text);
   rule.pattern = std::string(pattern);
-  rule.functions = symbols::FunctionFilter({rule.pattern});
+  rule.functions = choice::FunctionFilter({rule.pattern});
   rule.over_ns = over_ns;
   rule.most = static_cast<std::uint32_t>(most);
   return rule;

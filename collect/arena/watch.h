@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "choice/function_filter.h"
 #include "collect/arena/writer.h"
 #include "format/watch.h"
 #include "reader/model.h"
-#include "symbols/function_filter.h"
 
 namespace karst::collect {
 
@@ -21,7 +21,7 @@ namespace karst::collect {
 struct WatchRule {
   std::string text;     ///< as it was given
   std::string pattern;  ///< the regular expression in it
-  symbols::FunctionFilter functions;
+  choice::FunctionFilter functions;
   std::uint64_t over_ns = 0;   ///< 0: the slowest ones
   std::uint64_t every_ns = 0;  ///< over: at most one in so much time; 0: any number
   std::uint32_t most = 0;      ///< so many of each function
@@ -48,7 +48,7 @@ struct WatchOptions {
 /// A rule that a process watches functions by, whoever has entered it.
 struct ActiveRule {
   std::uint32_t number = 0;
-  symbols::FunctionFilter functions;
+  choice::FunctionFilter functions;
 };
 std::vector<ActiveRule> active_rules(const ArenaView& arena);
 

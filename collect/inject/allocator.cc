@@ -13,8 +13,8 @@
 
 #include "base/descriptor.h"
 #include "patch/allocator.h"
-#include "symbols/credentials.h"
-#include "symbols/sandbox.h"
+#include "sandbox/credentials.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::collect {
 namespace {
@@ -29,7 +29,7 @@ bool is_known_elsewhere(const std::string& file) {
 }
 
 patch::AllocatorCode code_in(const std::string& program, const HeldProcess& process) {
-  const Descriptor file(symbols::open_regular(program.c_str()));
+  const Descriptor file(sandbox::open_regular(program.c_str()));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) return {};
   static std::mutex s_lock;
@@ -38,7 +38,7 @@ patch::AllocatorCode code_in(const std::string& program, const HeldProcess& proc
   const File key{status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
   const auto [known, is_new] = s_known.try_emplace(key);
   if (!is_new) return known->second;
-  auto found = patch::allocator_code(file.get(), symbols::Credentials::of_process(process, geteuid(), getegid()));
+  auto found = patch::allocator_code(file.get(), sandbox::Credentials::of_process(process, geteuid(), getegid()));
   if (found) known->second = std::move(*found);
   return known->second;
 }

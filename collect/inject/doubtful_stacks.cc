@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 namespace {
@@ -47,7 +47,7 @@ void DoubtfulStacks::prepare() {
   if (!unwinder_ || *now.of(pid) != *spaces_.of(pid) || now.files() != spaces_.files()) {
     spaces_ = std::move(now);
     auto started = kernel::LiveUnwinder::start(spaces_.of(pid), spaces_.files(),
-                                               symbols::Credentials::of_process(process_, geteuid(), getegid()));
+                                               sandbox::Credentials::of_process(process_, geteuid(), getegid()));
     unwinder_.reset();
     if (started) unwinder_.emplace(std::move(*started));
   }

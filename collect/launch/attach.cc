@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "choice/function_choice.h"
 #include "collect/arena/writer.h"
 #include "collect/inject/load.h"
 #include "collect/inject/patch.h"
@@ -230,7 +231,7 @@ std::string user_name(uid_t uid) {
 symbols::ResolveOptions resolve_options(const Attached& target) {
   symbols::ResolveOptions options;
   const auto& owner = target.arena.owner();
-  options.as = symbols::Credentials::of_process(target.held, owner ? owner->uid : 0, owner ? owner->gid : 0);
+  options.as = sandbox::Credentials::of_process(target.held, owner ? owner->uid : 0, owner ? owner->gid : 0);
   return options;
 }
 
@@ -265,7 +266,7 @@ Result<Attached> attach(const HeldProcess& process, bool* is_refused) {
 namespace {
 
 /// What --library names is left on by the budget of a process that is attached to.
-void keep_named(const ArenaView& arena, const FunctionChoice& choice) {
+void keep_named(const ArenaView& arena, const choice::FunctionChoice& choice) {
   const reader::Process process = arena.process();
   auto writer = ArenaWriter::of(arena);
   if (!writer) return;
@@ -306,7 +307,7 @@ Result<Attached> attach_or_load(const HeldProcess& process, const std::string& l
     if (!patched) return problem(patched.error());
     brought.patched = *patched;
     found = attach(process);
-    FunctionChoice named;
+    choice::FunctionChoice named;
     named.name_libraries(plain.choice.libraries);
     if (found) keep_named(found->arena, named);
   }

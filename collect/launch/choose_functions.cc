@@ -7,14 +7,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "binary/instructions.h"
 #include "format/note.h"
 #include "format/trace.h"
-#include "symbols/instructions.h"
 
 namespace karst::collect {
 
-using symbols::GlobSet;
-using symbols::ListChoice;
+using choice::GlobSet;
+using choice::ListChoice;
 
 namespace {
 /// Zones, fibers.
@@ -23,25 +23,6 @@ bool has_no_code(const reader::Module& module) {
 }
 }  // namespace
 
-Result<FunctionChoice> FunctionChoice::make(symbols::FunctionFilter filter, ListChoice lists, bool use_carried) {
-  auto no_trace = GlobSet::compile(lists.no_trace);
-  if (!no_trace) return no_trace.error();
-  auto only = GlobSet::compile(lists.only);
-  if (!only) return only.error();
-  FunctionChoice choice;
-  choice.filter_ = std::move(filter);
-  choice.lists_ = std::move(lists);
-  choice.no_trace_ = std::move(*no_trace);
-  choice.only_ = std::move(*only);
-  choice.use_carried_ = use_carried;
-  return choice;
-}
-
-void FunctionChoice::keep(const std::vector<std::string>& patterns) {
-  kept_ = symbols::FunctionFilter(patterns);
-  has_kept_ = !patterns.empty();
-}
-
 /// What one module carries.
 struct FunctionChooser::Carried {
   ListChoice lists;
@@ -49,7 +30,7 @@ struct FunctionChooser::Carried {
   GlobSet only;
 };
 
-FunctionChooser::FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve,
+FunctionChooser::FunctionChooser(const choice::FunctionChoice& choice, const symbols::ResolveOptions& resolve,
                                  const WatchOptions& watch)
     : choice_(choice), resolve_(resolve), watch_(watch) {}
 FunctionChooser::~FunctionChooser() = default;
@@ -67,7 +48,7 @@ void FunctionChooser::read_carried(const reader::Process& process) {
         !has_no_code(module))
       paths.push_back(module.path);
   if (!paths.empty()) {
-    std::vector<ListChoice> lists = symbols::carried_lists(paths, resolve_.as);
+    std::vector<ListChoice> lists = choice::carried_lists(paths, resolve_.as);
     for (std::size_t i = 0; i < paths.size(); ++i) carried_[paths[i]] = made_ready(paths[i], std::move(lists[i]));
   }
   for (auto& [path, carried] : carried_)
@@ -139,7 +120,7 @@ std::uint64_t functions_in(const ArenaView& arena, std::uint32_t first, std::uin
 }  // namespace
 
 std::vector<FunctionChooser::Named> FunctionChooser::find_and_keep(const ArenaView& arena,
-                                                                   const symbols::FunctionFilter& filter,
+                                                                   const choice::FunctionFilter& filter,
                                                                    std::uint32_t first, std::uint32_t count) {
   reader::Process process = part_of(arena, first, count);
   std::erase_if(process.functions, [&](const reader::Function& f) {
@@ -240,7 +221,7 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
 void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& module,
                                   const std::vector<const reader::Function*>& kept, bool at_start) {
   const std::string of = "of functions of " + module.path + " are noted: ";
-  const ValuesOfModule values = choice_.values().of_module(module, kept, resolve_);
+  const choice::ValuesOfModule values = choice_.values().of_module(module, kept, resolve_);
   meant_for_values_ += values.meant;
   if (values.meant == 0 && (values.functions.empty() || !at_start)) return;
   if (!at_start)
@@ -259,7 +240,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
 void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module& module,
                                       const std::vector<const reader::Function*>& kept, std::uint32_t least) {
   if (kept.empty()) return;
-  const auto loaded = resolve_.table(symbols::ModuleFile(module));
+  const auto loaded = resolve_.table(binary::ModuleFile(module));
   if (!loaded) {
     report_once("the functions of " + module.path + " are traced whatever their size: " + loaded.error().message);
     return;
@@ -277,7 +258,7 @@ void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module&
     bool is_split;  // its second part is behind its first
   };
   std::vector<Parts> parts;
-  std::vector<symbols::CodeRange> ranges;
+  std::vector<binary::CodeRange> ranges;
   for (const reader::Function* f : kept) {
     if (f->always) continue;
     const auto symbol = table.lookup(f->address - module.bias);
@@ -289,7 +270,7 @@ void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module&
     const auto other = table.at(part->second);
     ranges.push_back({other.begin, other.end});
   }
-  const auto shapes = symbols::shapes_of(module.path, ranges, resolve_.as);
+  const auto shapes = binary::shapes_of(module.path, ranges, resolve_.as);
   if (!shapes) {
     report_once("the functions of " + module.path + " are traced whatever their size: " + shapes.error().message);
     return;
@@ -297,7 +278,7 @@ void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module&
   std::size_t next = 0;
   for (const Parts& part : parts) {
     auto shape = (*shapes)[next++];
-    const auto more = part.is_split ? (*shapes)[next++] : symbols::CodeShape{};
+    const auto more = part.is_split ? (*shapes)[next++] : binary::CodeShape{};
     if (!shape || shape->instructions == 0 || !more) continue;  // not known: traced
     shape->instructions += more->instructions;
     shape->loops = shape->loops || more->loops;

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "collect/arena/bytes.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::collect {
 namespace {
@@ -20,7 +20,7 @@ bool look_at(int fd, struct statx& status) {
 }  // namespace
 
 Descriptor open_regular_file(const std::string& path) {
-  const int fd = symbols::open_regular(path.c_str());
+  const int fd = sandbox::open_regular(path.c_str());
   if (fd < 0) errno = -fd;
   return Descriptor(fd);
 }

@@ -4,14 +4,14 @@
 
 #include "base/new_file.h"
 #include "collect/launch/standby.h"
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::collect {
 namespace {
 
 /// Async-signal-safe: a lock-free flag and system calls.
 void interrupt(int signal) {
-  if (!symbols::stop_lookups.exchange(true)) {
+  if (!sandbox::stop_lookups.exchange(true)) {
     constexpr char kSaid[] = "karst: names are left out; once more ends this at once, with what is written by then\n";
     if (isatty(STDERR_FILENO) == 1) static_cast<void>(!write(STDERR_FILENO, kSaid, sizeof kSaid - 1));
     return;
@@ -39,7 +39,7 @@ Interruption::Interruption() {
 
 Interruption::~Interruption() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  symbols::stop_lookups = false;
+  sandbox::stop_lookups = false;
 }
 
 }  // namespace karst::collect

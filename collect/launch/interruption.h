@@ -6,7 +6,7 @@
 
 namespace karst::collect {
 
-/// While it lives, the first of these signals has names left out (symbols/sandbox.h: stop_lookups), so that the trace
+/// While it lives, the first of these signals has names left out (sandbox/sandbox.h: stop_lookups), so that the trace
 /// is there in a moment, with all events; the second one ends the process at once and leaves no temporary file. A
 /// signal that was ignored stays so. One at a time.
 class Interruption {

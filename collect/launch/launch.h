@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "choice/function_choice.h"
+#include "choice/places.h"
 #include "collect/arena/watch.h"
-#include "collect/launch/choose_functions.h"
 #include "collect/launch/plain_programs.h"
 #include "collect/launch/program.h"
 #include "collect/launch/user.h"
@@ -19,7 +20,6 @@
 #include "format/option_table.h"
 #include "kernel/recorder.h"
 #include "kernel/sampler.h"
-#include "symbols/places.h"
 
 namespace karst::collect {
 
@@ -31,7 +31,7 @@ struct LaunchOptions {
   std::vector<std::string> companions;     ///< further libraries to preload, behind the runtime
   std::string system;                      ///< KARST_SYSTEM for the program (format/system.h); empty: it is not set
   format::RuntimeOptions runtime_options;  ///< of the program; launch() adds what follows from the rest
-  FunctionChoice choice;                   ///< functions to trace
+  choice::FunctionChoice choice;           ///< functions to trace
   PlainChoice plain;                       ///< programs and libraries without sleds
   bool takes_place = false;                ///< the program gets this process, and another one records it
   bool wait = true;                        ///< for all traced processes, not for the program alone
@@ -47,7 +47,7 @@ struct LaunchOptions {
   std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
   bool samples_if_untraced = false;             ///< a program is sampled only if none of its functions can be traced
   bool may_be_static = false;                   ///< of a program that is, samples are enough
-  std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
+  std::vector<choice::PlaceName> triggers;      ///< places whose being reached is kept, with what came before
   WatchOptions watch;                           ///< calls to keep
   bool several_triggers = false;                ///< a name may mean several functions
   std::uint64_t trigger_last_ns = 200'000'000;  ///< so much of what came before

@@ -8,7 +8,7 @@
 #include "base/sealed_memory.h"
 #include "collect/inject/memory.h"
 #include "collect/launch/foreign_file.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
@@ -33,8 +33,8 @@ void PlainChoice::ask_by(format::RuntimeOptions& options) const {
 }
 
 bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
-  if (is_program) return choice_.programs && !is_below_runtime(path);
-  return named_of(choice_.libraries, path).any();
+  if (is_program) return choice_.programs && !choice::is_below_runtime(path);
+  return choice::named_of(choice_.libraries, path).any();
 }
 
 const Descriptor* PlainPrograms::table_of(int file, const std::string& path, Parts parts, uid_t uid) {
@@ -79,18 +79,18 @@ void PlainPrograms::prepare(const HeldProcess& process, uid_t uid) {
 Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, Parts parts, uid_t uid) {
   // The sandbox reads a descriptor alone: no group is needed for that.
   constexpr gid_t kNobody = 65534;
-  const auto as = symbols::Credentials::of_owner(uid, kNobody);
+  const auto as = sandbox::Credentials::of_owner(uid, kNobody);
   patch::WantedPlaces places{parts.functions, {choice_.min_instructions}, nullptr, choice_.probes, {}};
   if (parts.detours) places.detours = choice_.detours;
-  const NamedOfLibrary named = named_of(choice_.libraries, module.path);
+  const choice::NamedOfLibrary named = choice::named_of(choice_.libraries, module.path);
   if (!parts.functions || named.whole || named.globs.empty()) return patch::find_in_file(file, places, as, cache_);
   module.named = named.globs;
-  auto globs = symbols::GlobSet::compile(named.globs);
+  auto globs = choice::GlobSet::compile(named.globs);
   if (!globs) return globs.error();
   patch::WantedNames wanted{&*globs, named.globs, {}};
   // A separate debug file has names that a stripped library lacks.
   if (is_file_at(module.path, file)) {
-    if (const auto table = resolve_.with(as).table(symbols::ModuleFile(module.path)))
+    if (const auto table = resolve_.with(as).table(binary::ModuleFile(module.path)))
       wanted.addresses = patch::named_in(**table, *globs);
   }
   places.options = {};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "collect/launch/library_choice.h"
+#include "choice/library_choice.h"
 #include "collect/launch/session.h"
 #include "format/option_table.h"
 #include "patch/find.h"
@@ -19,9 +19,9 @@
 namespace karst::collect {
 
 struct PlainChoice {
-  bool programs = false;                 ///< patch programs' functions without sleds
-  bool beside_sleds_alone = false;       ///< of programs that have some: no other program
-  std::vector<LibraryChoice> libraries;  ///< to patch, too
+  bool programs = false;                         ///< patch programs' functions without sleds
+  bool beside_sleds_alone = false;               ///< of programs that have some: no other program
+  std::vector<choice::LibraryChoice> libraries;  ///< to patch, too
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
   std::vector<patch::ProbeChoice> probes;  ///< of programs and libraries, with sleds or without
   /// Functions before which a library of ours stands, also where the program, with sleds or without, has them in

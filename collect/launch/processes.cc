@@ -117,7 +117,7 @@ void Processes::find_functions(Arrival asker) {
   Watched* process = latest(asker.pid);
   if (process == nullptr || process->process.history.arena() == nullptr)
     return asker.answer(AnswerOutcome::kUnknownProcess, {});
-  const symbols::FunctionFilter filter({asker.pattern});
+  const choice::FunctionFilter filter({asker.pattern});
   std::vector<format::FoundFunction> found;
   std::string text(1, '\0');
   for (const auto& [id, name] :

@@ -331,7 +331,7 @@ std::string program_of_process(const HeldProcess& process) {
   return error ? path : std::filesystem::weakly_canonical(whole, error).string();
 }
 
-Status check_traceable(const Program& program, const symbols::Credentials& as, bool may_be_static) {
+Status check_traceable(const Program& program, const sandbox::Credentials& as, bool may_be_static) {
   const std::string name = program.path.string();
   struct stat status {};
   if (stat(program.path.c_str(), &status) == 0) {

@@ -8,7 +8,7 @@
 #include "base/held_process.h"
 #include "base/result.h"
 #include "collect/launch/dead_sleds.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
@@ -47,6 +47,6 @@ std::string program_of_process(const HeldProcess& process);
 /// Why this program cannot be traced at all, with what to do: static, setuid or with file capabilities, of another
 /// architecture. Nothing if it can; whether it has sleds is another question, as its libraries or its children may.
 /// It is run by a process with the rights `as`. `may_be_static`: it is no problem that a program is static.
-Status check_traceable(const Program& program, const symbols::Credentials& as, bool may_be_static = false);
+Status check_traceable(const Program& program, const sandbox::Credentials& as, bool may_be_static = false);
 
 }  // namespace karst::collect

@@ -39,7 +39,7 @@ std::map<std::uint32_t, std::string> names_in(const reader::StateLog& states) {
 
 RecordedProcess with_threads(reader::Process process, const std::vector<format::SampleRecord>& first,
                              const std::map<std::uint32_t, std::string>& names, const ClockPair& start,
-                             const std::optional<symbols::Credentials>& owner) {
+                             const std::optional<sandbox::Credentials>& owner) {
   for (const format::SampleRecord& sample : first) {
     if (process.threads.size() == kMostThreads) break;
     reader::Thread& made = process.threads.emplace_back();
@@ -80,14 +80,14 @@ reader::Process running_process(const HeldProcess& held) {
 }
 
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
-                                const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
+                                const std::optional<sandbox::Credentials>& owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states) {
   const std::vector<format::SampleRecord> first = first_samples(samples)[process.pid];
   return with_threads(std::move(process), first, names_in(states), start, owner);
 }
 
 void add_sampled_processes(std::vector<RecordedProcess>& processes, const ClockPair& start,
-                           const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
+                           const std::optional<sandbox::Credentials>& owner, const reader::SampleLog& samples,
                            const reader::StateLog& states) {
   auto first_of = first_samples(samples);
   if (first_of.empty()) return;

@@ -11,7 +11,7 @@
 #include "collect/record/recording.h"
 #include "reader/samples.h"
 #include "reader/states.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
@@ -22,12 +22,12 @@ reader::Process running_process(const HeldProcess& process);
 
 /// Its threads are those that were sampled. It began, or was attached to, at `start`. Names of threads are by `states`.
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
-                                const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
+                                const std::optional<sandbox::Credentials>& owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states);
 /// Adds those that were sampled and are not in the list, as descendants that cannot be traced are, by their number; and
 /// to those that are in it, and have no threads, the ones that were sampled.
 void add_sampled_processes(std::vector<RecordedProcess>& processes, const ClockPair& start,
-                           const std::optional<symbols::Credentials>& owner, const reader::SampleLog& samples,
+                           const std::optional<sandbox::Credentials>& owner, const reader::SampleLog& samples,
                            const reader::StateLog& states);
 
 }  // namespace karst::collect

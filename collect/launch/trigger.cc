@@ -101,9 +101,9 @@ std::vector<Mapping> code_of(const HeldProcess& process) {
 
 }  // namespace
 
-Triggers::Triggers(std::vector<symbols::PlaceName> places, bool several, symbols::ResolveOptions resolve)
+Triggers::Triggers(std::vector<choice::PlaceName> places, bool several, symbols::ResolveOptions resolve)
     : several_(several), resolve_(std::move(resolve)) {
-  for (symbols::PlaceName& name : places) {
+  for (choice::PlaceName& name : places) {
     Place place;
     place.name = std::move(name);
     places_.push_back(std::move(place));
@@ -115,12 +115,12 @@ bool Triggers::Image::has(std::uint32_t place) const {
 }
 
 /// Null: the module cannot be read, and has no names. Processes of one program look each module through once.
-const symbols::FoundPlaces* Triggers::find(std::uint32_t place, const Mapping& mapping, bool executable) {
+const choice::FoundPlaces* Triggers::find(std::uint32_t place, const Mapping& mapping, bool executable) {
   const std::string key =
       std::to_string(place) + (executable ? '!' : ':') + std::to_string(mapping.inode) + mapping.path;
   const auto [at, is_new] = found_.try_emplace(key);
   if (is_new)
-    if (auto found = symbols::find_places(places_[place].name, mapping.path, executable, resolve_))
+    if (auto found = choice::find_places(places_[place].name, mapping.path, executable, resolve_))
       at->second = std::move(*found);
   return at->second ? &*at->second : nullptr;
 }
@@ -134,18 +134,18 @@ Status Triggers::arm_in(Image& image, const Mapping& mapping, const std::string&
     Place& place = places_[i];
     if (place.done() || image.has(i)) continue;
     // An address in the executable means nothing in another one.
-    const bool is_address = place.name.kind == symbols::PlaceName::Kind::kAddress && place.name.name.empty();
+    const bool is_address = place.name.kind == choice::PlaceName::Kind::kAddress && place.name.name.empty();
     if (is_address && image.executable != first_executable_) continue;
-    const symbols::FoundPlaces* found = find(i, mapping, executable);
+    const choice::FoundPlaces* found = find(i, mapping, executable);
     if (found == nullptr) continue;
     image.inlined_into[i].insert(found->inlined_into.begin(), found->inlined_into.end());
-    if (found->places.size() > 1 && place.name.kind == symbols::PlaceName::Kind::kFunction && !several_) {
+    if (found->places.size() > 1 && place.name.kind == choice::PlaceName::Kind::kFunction && !several_) {
       std::vector<std::string> names;
-      for (const symbols::CodePlace& p : found->places) names.push_back(p.name);
+      for (const choice::CodePlace& p : found->places) names.push_back(p.name);
       return Error{"'" + place.name.text + "' is the name of " + std::to_string(names.size()) + " functions of " +
                    mapping.path + "; give one with its parameters, or --multi for all of them:" + list_of(names)};
     }
-    for (const symbols::CodePlace& p : found->places) {
+    for (const choice::CodePlace& p : found->places) {
       if (const Status added = breakpoints_->add(*image.process, p.address + *bias, i); !added) {
         if (!image.process->is_there()) return Unit{};  // it has ended meanwhile
         return Error{"no trigger can be set at '" + place.name.text + "': " + added.error().message};
@@ -299,7 +299,7 @@ std::vector<reader::Problem> Triggers::missing() const {
   std::vector<reader::Problem> problems;
   for (const Place& place : places_) {
     if (place.found) continue;
-    const bool is_function = place.name.kind == symbols::PlaceName::Kind::kFunction;
+    const bool is_function = place.name.kind == choice::PlaceName::Kind::kFunction;
     const std::string meant = is_function ? meant_instead_of(place.name.name) : std::string();
     problems.push_back({"the trigger '" + place.name.text + "' was found in none of the " +
                         std::to_string(modules_.size()) + " modules of the program" +

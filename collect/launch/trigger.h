@@ -13,11 +13,11 @@
 
 #include "base/held_process.h"
 #include "base/result.h"
+#include "choice/places.h"
 #include "collect/inject/memory.h"
 #include "collect/launch/breakpoints.h"
 #include "collect/record/recording.h"
 #include "reader/model.h"
-#include "symbols/places.h"
 
 namespace karst::collect {
 
@@ -43,7 +43,7 @@ void keep_hit(TriggerHit hit, std::uint64_t last, RecordedProcess& process);
 class Triggers {
  public:
   /// `several`: a name that several functions have means all of them; else it is refused, with their names.
-  Triggers(std::vector<symbols::PlaceName> places, bool several, symbols::ResolveOptions resolve);
+  Triggers(std::vector<choice::PlaceName> places, bool several, symbols::ResolveOptions resolve);
 
   /// Arms what is found in the process by now and was not armed in it.
   /// Error: a place cannot be had, for good: the message says why and what to do.
@@ -70,7 +70,7 @@ class Triggers {
 
  private:
   struct Place {
-    symbols::PlaceName name;
+    choice::PlaceName name;
     std::uint32_t hits = 0;
     bool found = false;
     bool done() const { return hits >= name.count; }
@@ -95,7 +95,7 @@ class Triggers {
   Status look(Image& image);
   void forget_ended();
   std::string meant_instead_of(const std::string& name) const;
-  const symbols::FoundPlaces* find(std::uint32_t place, const Mapping& mapping, bool executable);
+  const choice::FoundPlaces* find(std::uint32_t place, const Mapping& mapping, bool executable);
 
   std::vector<Place> places_;
   bool several_;
@@ -103,9 +103,9 @@ class Triggers {
   std::optional<Breakpoints> breakpoints_;
   std::map<pid_t, Image> images_;
   std::uint64_t count_ = 0;
-  std::string first_executable_;                                      ///< addresses without a module are in this one
-  std::set<std::string> modules_;                                     ///< that were searched, for messages
-  std::map<std::string, std::optional<symbols::FoundPlaces>> found_;  ///< by place, module and its inode
+  std::string first_executable_;                                     ///< addresses without a module are in this one
+  std::set<std::string> modules_;                                    ///< that were searched, for messages
+  std::map<std::string, std::optional<choice::FoundPlaces>> found_;  ///< by place, module and its inode
 };
 
 }  // namespace karst::collect

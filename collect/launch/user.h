@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
@@ -11,7 +11,7 @@ struct User {
   std::string name;
   std::string home;
   std::string shell;
-  symbols::Credentials rights;  ///< with all groups that the system has the user in
+  sandbox::Credentials rights;  ///< with all groups that the system has the user in
 
   /// By name. Error: this process is not root, or there is no such user; the message says what to do. Reads the
   /// system's lists of users and groups; from any thread.

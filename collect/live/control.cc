@@ -175,7 +175,7 @@ reader::Process with_names(const ArenaView& arena, const symbols::ResolveOptions
   return process;
 }
 
-std::vector<std::uint32_t> matching_functions(const reader::Process& named, const symbols::FunctionFilter& filter) {
+std::vector<std::uint32_t> matching_functions(const reader::Process& named, const choice::FunctionFilter& filter) {
   std::vector<std::uint32_t> ids;
   for (const reader::Function& f : named.functions)
     if (f.id != 0 && filter.keeps(f.name)) ids.push_back(f.id);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "choice/function_filter.h"
 #include "collect/arena/writer.h"
 #include "collect/launch/attach.h"
-#include "symbols/function_filter.h"
 #include "symbols/resolve.h"
 
 namespace karst::collect {
@@ -74,6 +74,6 @@ class Requester {
 /// The process, whose functions have their demangled names, by symbol tables and their cache.
 reader::Process with_names(const ArenaView& arena, const symbols::ResolveOptions& resolve);
 /// Ids of the functions whose names the filter keeps, second ids among them. In order.
-std::vector<std::uint32_t> matching_functions(const reader::Process& named, const symbols::FunctionFilter& filter);
+std::vector<std::uint32_t> matching_functions(const reader::Process& named, const choice::FunctionFilter& filter);
 
 }  // namespace karst::collect

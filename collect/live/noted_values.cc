@@ -117,7 +117,7 @@ Error about(const Attached& target, const Error& error) {
 
 }  // namespace
 
-Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std::chrono::milliseconds limit) {
+Result<NotingBegun> note_values(Attached& target, const choice::ValueChoice& choice, std::chrono::milliseconds limit) {
   const auto memory = ForeignMemory::open(target.held);
   if (!memory) return about(target, memory.error());
   auto requester = Requester::take(target);
@@ -142,7 +142,7 @@ Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std
   NotingBegun begun;
   std::vector<std::uint32_t> ids;
   for (std::size_t m = 0; m < functions.size(); ++m) {
-    const ValuesOfModule values = choice.of_module(process.modules[m], functions[m], resolve);
+    const choice::ValuesOfModule values = choice.of_module(process.modules[m], functions[m], resolve);
     begun.meant += values.meant;
     if (!values.problem.empty())
       begun.problems.push_back("no values of functions of " + process.modules[m].path +

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "choice/value_choice.h"
 #include "collect/launch/attach.h"
-#include "collect/launch/value_choice.h"
 
 namespace karst::collect {
 
@@ -26,7 +26,7 @@ struct NotingBegun {
 
 /// The choice's values become notes from now on; their functions are traced, and the process is on. Error: why nothing
 /// can be noted; what is traced may have changed then.
-Result<NotingBegun> note_values(Attached& target, const ValueChoice& choice, std::chrono::milliseconds limit);
+Result<NotingBegun> note_values(Attached& target, const choice::ValueChoice& choice, std::chrono::milliseconds limit);
 
 /// The values of these functions are not noted any more; empty: of none. Returns how many functions' were.
 Result<std::size_t> end_noting(Attached& target, const std::vector<std::uint64_t>& functions,

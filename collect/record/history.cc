@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kKept = 0xffffffffU;  // the index of blocks that lie here, not in the arena
 }
 
-History::History(reader::Process process, const ClockPair& start, std::optional<symbols::Credentials> owner)
+History::History(reader::Process process, const ClockPair& start, std::optional<sandbox::Credentials> owner)
     : copy_(std::make_unique<Copy>()) {
   copy_->process = std::move(process);
   copy_->process.functions.resize(1);

@@ -24,7 +24,7 @@ class History {
  public:
   explicit History(ArenaView arena) : arena_(std::move(arena)) {}
   /// Of a process that has no arena: of its calls nothing is known.
-  History(reader::Process process, const ClockPair& start, std::optional<symbols::Credentials> owner);
+  History(reader::Process process, const ClockPair& start, std::optional<sandbox::Credentials> owner);
 
   /// Copies what the arena holds now and unmaps it. Does nothing the second time.
   void detach();
@@ -53,7 +53,7 @@ class History {
   std::uint32_t tail_owner(std::uint32_t id) const;
   std::uint32_t function_count() const;
   /// As ArenaView::owner().
-  const std::optional<symbols::Credentials>& owner() const { return arena_ ? arena_->owner() : copy_->owner; }
+  const std::optional<sandbox::Credentials>& owner() const { return arena_ ? arena_->owner() : copy_->owner; }
   /// As ArenaView::switches().
   std::vector<reader::Switch> switches() const;
   std::uint64_t min_duration_ticks() const {
@@ -81,7 +81,7 @@ class History {
     WatchLosses watch_losses;
     std::uint64_t uncounted_calls = 0;
     std::uint64_t reserving_ticks = 0;
-    std::optional<symbols::Credentials> owner;
+    std::optional<sandbox::Credentials> owner;
   };
   std::optional<ArenaView> arena_;
   std::unique_ptr<Copy> copy_;

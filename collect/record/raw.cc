@@ -58,7 +58,7 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
   summary.problems = trace->problems();
   const bool resolved = trace->resolved();
   // What it names is read with the rights of who owns it.
-  const auto as = options.resolve.as ? options.resolve.as : symbols::Credentials::of_file(raw);
+  const auto as = options.resolve.as ? options.resolve.as : sandbox::Credentials::of_file(raw);
   if (!resolved) {
     symbols::MissingNames missing;
     trace->complete_processes([&](reader::Process& process) {

@@ -20,9 +20,9 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "reader/clock_problems.h"
+#include "sandbox/sandbox.h"
 #include "symbols/missing_names.h"
 #include "symbols/sampled_names.h"
-#include "symbols/sandbox.h"
 #include "symbols/sources.h"
 #include "symbols/static_locks.h"
 #include "walk/words.h"
@@ -397,7 +397,7 @@ bool Recording::Impl::write_names() {
     const std::uint64_t begin = recorded_.empty() ? 0 : recorded_[0].history.start().realtime_ns;
     symbols::name_sampled(*options_.samples, options_.resolve.with(as), begin);
   }
-  if (symbols::stop_lookups) return false;
+  if (sandbox::stop_lookups) return false;
   if (options_.samples != nullptr) writer_.add_samples(*options_.samples);
   for (reader::Process& p : processes_) {
     writer_.add_symbols(p.index, p.functions);

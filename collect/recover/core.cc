@@ -13,7 +13,7 @@
 #include <memory>
 #include <string_view>
 
-#include "symbols/sandbox.h"
+#include "sandbox/sandbox.h"
 
 namespace karst::collect {
 namespace {
@@ -61,7 +61,7 @@ void read_notes(Elf* elf, const GElf_Phdr& segment, CoreFile& core) {
 }
 
 /// In the sandbox. An empty answer: it is no such core.
-void work(int descriptor, symbols::AnswerWriter& answer) {
+void work(int descriptor, sandbox::AnswerWriter& answer) {
   elf_version(EV_CURRENT);
   const std::unique_ptr<Elf, EndElf> elf(elf_begin(descriptor, ELF_C_READ, nullptr));
   GElf_Ehdr header;
@@ -95,15 +95,15 @@ void work(int descriptor, symbols::AnswerWriter& answer) {
 
 }  // namespace
 
-Result<CoreFile> read_core(int descriptor, const std::optional<symbols::Credentials>& as) {
-  symbols::SandboxOptions options;
+Result<CoreFile> read_core(int descriptor, const std::optional<sandbox::Credentials>& as) {
+  sandbox::SandboxOptions options;
   options.as = as;
   options.keep = {descriptor};
   const auto bytes =
-      symbols::in_sandbox(options, [descriptor](symbols::AnswerWriter& answer) { work(descriptor, answer); });
+      sandbox::in_sandbox(options, [descriptor](sandbox::AnswerWriter& answer) { work(descriptor, answer); });
   if (!bytes) return bytes.error();
   if (bytes->empty()) return Error{"it is no core file of an x86-64 program"};
-  symbols::AnswerReader answer(*bytes);
+  sandbox::AnswerReader answer(*bytes);
   CoreFile core;
   core.segments.resize(answer.count(3 * sizeof(std::uint64_t)));
   for (CoreFile::Segment& s : core.segments) s = {answer.number(), answer.number(), answer.number()};

@@ -1,6 +1,6 @@
 // A core file, as far as a trace needs it: which memory it has, which threads, and what ended the process.
 //
-// A core is what a stranger's program left, so it is read in a sandbox (symbols/sandbox.h) by elfutils; what comes out
+// A core is what a stranger's program left, so it is read in a sandbox (sandbox/sandbox.h) by elfutils; what comes out
 // is a list of numbers that is checked like any file's.
 #pragma once
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
@@ -36,6 +36,6 @@ struct CoreFile {
 };
 
 /// Reads the core behind `descriptor`, with these rights. Error: it is no core of x86-64, or a damaged one.
-Result<CoreFile> read_core(int descriptor, const std::optional<symbols::Credentials>& as);
+Result<CoreFile> read_core(int descriptor, const std::optional<sandbox::Credentials>& as);
 
 }  // namespace karst::collect

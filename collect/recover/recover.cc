@@ -139,7 +139,7 @@ Result<Leftover> open_leftover(const std::filesystem::path& file) {
   const bool any = read_at(descriptor.get(), 0, start, sizeof start) == sizeof start;
   std::memcpy(&magic, start, sizeof magic);
   const auto begins = [&](std::string_view with) { return any && std::memcmp(start, with.data(), with.size()) == 0; };
-  const auto as = symbols::Credentials::of_file(file);
+  const auto as = sandbox::Credentials::of_file(file);
   if (any && magic == format::kArenaMagic) {
     auto arena = ArenaView::of_descriptor(descriptor.get());
     if (!arena) return arena.error();

@@ -13,13 +13,13 @@
 #include "collect/arena/view.h"
 #include "collect/record/recording.h"
 #include "collect/recover/core.h"
-#include "symbols/credentials.h"
+#include "sandbox/credentials.h"
 
 namespace karst::collect {
 
 struct Leftover {
   ArenaView arena;
-  std::optional<symbols::Credentials> as;  ///< who owns the file: names are looked up with these rights
+  std::optional<sandbox::Credentials> as;  ///< who owns the file: names are looked up with these rights
   std::optional<CoreFile> core;            ///< if it is one
   bool lives = false;                      ///< the process is still there (of an arena's file)
 };

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "analysis/tracing_cost.h"
+#include "choice/function_filter.h"
 #include "columns/flame.h"
 #include "columns/table.h"
 #include "engine/api/answers.h"
@@ -19,7 +20,6 @@
 #include "engine/api/times.h"
 #include "engine/protocol.h"
 #include "format/note.h"
-#include "symbols/function_filter.h"
 
 namespace karst::engine {
 namespace {
@@ -311,7 +311,7 @@ Reply Api::threads(const Question& question) {
 }
 
 Reply Api::search(const Question& question) {
-  const symbols::FunctionFilter filter({question.text("q")});
+  const choice::FunctionFilter filter({question.text("q")});
   const auto& functions = question.index().functions().functions();
   std::vector<std::uint32_t> found;
   std::uint64_t calls = 0;

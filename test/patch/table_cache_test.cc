@@ -245,7 +245,7 @@ TEST_F(TableCacheTest, ASecondLookTakesWhatIsKept) {
 TEST_F(TableCacheTest, AnotherUsersModuleNeitherTakesFromTheCacheNorAddsToIt) {
   if (geteuid() != 0) GTEST_SKIP() << "only root's sandbox gets other rights";
   const Descriptor file = open_file("/bin/sh");
-  const auto found = find_in_file(file.get(), {}, symbols::Credentials{65534, 65534}, cache_);
+  const auto found = find_in_file(file.get(), {}, sandbox::Credentials{65534, 65534}, cache_);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_FALSE(fs::exists(directory_ / "patches"));
 }

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "symbols/function_lists.h"
+#include "choice/function_lists.h"
 
 namespace karst::toolchain {
 namespace {
@@ -19,7 +19,7 @@ TEST(ListsObject, IsAnObjectThatTheLinkerPutsIntoTheProgram) {
   std::ofstream(object, std::ios::binary) << bytes;
   const std::string command = "cc -shared -nostdlib -Wl,--fatal-warnings,--gc-sections -o " + program + " " + object;
   ASSERT_EQ(std::system(command.c_str()), 0);
-  const symbols::ListChoice lists = symbols::carried_lists({program}).front();
+  const choice::ListChoice lists = choice::carried_lists({program}).front();
   EXPECT_EQ(lists.no_trace, std::vector<std::string>{"std::*"});  // the damaged glob is left out
   EXPECT_EQ(lists.only, std::vector<std::string>{"a b"});
   EXPECT_EQ(lists.min_instructions, 7U);
@@ -35,7 +35,7 @@ TEST(CarriedLists, AreNoneInOtherFiles) {
   const std::string file = testing::TempDir() + "no-elf";
   std::ofstream(file) << "text";
   for (const std::string& path : {file, std::string("/proc/self/exe"), std::string("/nowhere/x"), std::string("/")})
-    EXPECT_TRUE(symbols::carried_lists({path}).front().empty()) << path;
+    EXPECT_TRUE(choice::carried_lists({path}).front().empty()) << path;
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// Traces of other tools, made into .karst files. The counterpart of export/.
+//
+// A format is one file: it gets the bytes of a foreign file and returns what they say as plain values
+// (import/foreign_trace.h). It writes nothing. formats() lists all; write_trace() is the same for each.
+//
+// Every byte is hostile. A format returns an Error for what is no trace of its kind; of a trace it takes what it can
+// and counts what it leaves out. It never trusts an order, a nesting, a size or a number.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "import/foreign_trace.h"
+#include "write/trace_writer.h"
+
+namespace karst::importing {
+
+/// Reads one format. The bytes are the function's to change.
+using Importer = Result<ForeignTrace> (*)(std::string bytes);
+
+struct Format {
+  const char* name;
+  const char* description;
+  bool (*may_be)(std::string_view bytes);  ///< a quick look at how they begin
+  Importer importer;
+};
+
+/// All formats there are.
+std::span<const Format> formats();
+
+/// Chrome's trace-event format, JSON: a list of events, or an object with such a list as `traceEvents`.
+bool may_be_chrome(std::string_view bytes);
+Result<ForeignTrace> import_chrome(std::string bytes);
+
+/// All of a file, unpacked where it is gzip's. Error: it cannot be read, is damaged, or has 4 GiB and more.
+Result<std::string> read_foreign(const std::filesystem::path& path);
+
+/// What a .karst file got, and what it did not.
+struct Summary {
+  std::uint64_t processes = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t notes = 0;
+  std::uint64_t open = 0;   ///< of the calls, those whose end is not known
+  std::uint64_t aside = 0;  ///< of the calls, those that overlapped others of their thread
+  std::map<std::string, std::uint64_t> left_out;
+};
+
+/// Adds all of it to `writer`, which the caller finishes. Error: there is nothing in it.
+Result<Summary> write_trace(ForeignTrace trace, writing::TraceWriter& writer);
+
+}  // namespace karst::importing

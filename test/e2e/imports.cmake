@@ -1,0 +1,2 @@
+# Traces of other tools, as karst import takes them.
+e2e_methods(import imports)
