@@ -178,7 +178,8 @@ int run_command_line(int argc, const char* const* argv) {
   CLI::App app(kDescription, "karst");
   app.formatter(help_formatter());
   app.footer(kFooter);
-  app.set_help_all_flag("--help-all", "Explain all options, not those alone that are needed most")->group("");
+  CLI::Option* const all =
+      app.set_help_all_flag("--help-all", "Explain all options, not those alone that are needed most");
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
@@ -190,6 +191,7 @@ int run_command_line(int argc, const char* const* argv) {
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
   help_command->group(kHelp);
   help_command->get_option("--help-all")->group("");
+  all->group("");  // not before commands have theirs of it
   help_command->add_option("COMMAND", topic, "Command to explain");
   help_command->callback([&] { status = help(app, topic); });
 
