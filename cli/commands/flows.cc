@@ -15,7 +15,7 @@
 #include "analysis/requests.h"
 #include "answers/flows.h"
 #include "cli/command.h"
-#include "cli/text/answer.h"
+#include "cli/commands/answer.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/progress.h"
 #include "cli/text/table.h"

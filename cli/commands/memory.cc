@@ -16,7 +16,7 @@
 #include "answers/memory.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/text/answer.h"
+#include "cli/commands/answer.h"
 #include "cli/commands/memory_use.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/call_name.h"

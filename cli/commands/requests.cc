@@ -12,7 +12,7 @@
 
 #include "answers/requests.h"
 #include "cli/command.h"
-#include "cli/text/answer.h"
+#include "cli/commands/answer.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/progress.h"
 #include "cli/text/table.h"

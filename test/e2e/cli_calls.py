@@ -128,7 +128,9 @@ class Report(Case):
     def test_csv_says_the_same(self):
         rows = list(csv.DictReader(io.StringIO(self.good("report", "--format", "csv", self.path("sample.karst")))))
         data = json.loads(self.good("report", "--format", "json", self.path("sample.karst")))
-        self.assertEqual(rows, [{key: str(value) for key, value in row.items()} for row in data["functions"]])
+        for row, told in zip(rows, data["functions"], strict=True):
+            self.assertEqual({key: value for key, value in row.items() if value != "" or key in told},
+                             {key: str(value) for key, value in told.items()})
 
     def test_sort_limit_and_filter(self):
         def names(*arguments):

@@ -185,7 +185,7 @@ class Costs(TortureTest):
                                  r"^\(without tracing's own \d+ ns a call, an estimate that may be off by \d+ ns; ")
                 self.assertRegex(self.karst(*command, "--raw", trace).stdout.splitlines()[-1], r"^\(as recorded: ")
         self.assertNotIn("tracing's own", self.karst("tree", "--plain", trace).stdout)
-        said = self.report(trace)["trace"]
+        said = self.report(trace)
         self.assertLess(0, said["call_cost_ns"])
         self.assertLessEqual(said["call_cost_ns"], said["call_cost_off_by_ns"])
         # Times that were mostly tracing's are marked.

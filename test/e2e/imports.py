@@ -55,7 +55,7 @@ class Imports(TortureTest):
         self.assertEqual(count_back, count)
         for key, calls in count.items():
             self.assertLessEqual(abs(total_back[key] - total[key]), calls, key)  # each is rounded to a nanosecond
-        reports = [{(f["name"], f["file"], f["line"]): f["calls"]
+        reports = [{(f["function"], f["file"], f["line"]): f["calls"]
                     for f in json.loads(karst("report", p, "--raw", "--format", "json"))["functions"]}
                    for p in (path, back)]
         self.assertEqual(reports[1], reports[0])

@@ -1,4 +1,4 @@
-#include "cli/text/answer.h"
+#include "cli/commands/answer.h"
 
 #include <fmt/format.h>
 
