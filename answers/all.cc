@@ -13,13 +13,32 @@
 namespace karst::answers {
 
 const std::vector<const Relation*>& all_relations() {
-  static const std::vector<const Relation*> all{
-      &buckets(), &convoys(), &edges(), &functions(), &spreads(), &values_of_calls(),          &lock_holds(), &lock_orders(), &lock_pairs(),
-      &lock_rings(),       &lock_waits(), &locks(),       &calls(),
-      &file_calls(),       &file_users(), &file_uses(),   &files(),
-      &files_of_user(),    &flows(),      &flow_steps(),  &memory_of_functions(),
-      &memory_of_paths(),  &notes(),      &requests(),    &sampled_below(),
-      &sampled_functions()};
+  static const std::vector<const Relation*> all{&buckets(),
+                                                &convoys(),
+                                                &edges(),
+                                                &functions(),
+                                                &spreads(),
+                                                &values_of_calls(),
+                                                &lock_holds(),
+                                                &lock_orders(),
+                                                &lock_pairs(),
+                                                &lock_rings(),
+                                                &lock_waits(),
+                                                &locks(),
+                                                &calls(),
+                                                &file_calls(),
+                                                &file_users(),
+                                                &file_uses(),
+                                                &files(),
+                                                &files_of_user(),
+                                                &flows(),
+                                                &flow_steps(),
+                                                &memory_of_functions(),
+                                                &memory_of_paths(),
+                                                &notes(),
+                                                &requests(),
+                                                &sampled_below(),
+                                                &sampled_functions()};
   return all;
 }
 

@@ -22,6 +22,9 @@
 
 #include "base/clock_check.h"
 #include "base/descriptor.h"
+#include "choice/function_filter.h"
+#include "choice/function_lists.h"
+#include "choice/places.h"
 #include "cli/command.h"
 #include "cli/commands/count.h"
 #include "cli/commands/live_run.h"
@@ -50,9 +53,6 @@
 #include "format/trace.h"
 #include "patch/places.h"
 #include "reader/trace.h"
-#include "choice/function_filter.h"
-#include "choice/function_lists.h"
-#include "choice/places.h"
 #include "sandbox/sandbox.h"
 #include "write/trace_writer.h"
 
