@@ -49,8 +49,7 @@ async function buildExportedPage() {
     // What a browser may run is this very text. It takes "\r\n" for "\n" before it looks.
     if (/\r/.test(script)) throw new Error("export.html: the script has a carriage return, so its hash would not fit");
     const hash = createHash("sha256").update(script).digest("base64");
-    const policy =
-      `default-src 'none'; script-src 'sha256-${hash}' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
+    const policy = `default-src 'none'; script-src 'sha256-${hash}' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
     const page = readFileSync(join(single, "index.html"), "utf8")
       .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
       .replace(/\s*<link[^>]*rel="(stylesheet|modulepreload)"[^>]*>/g, "")

@@ -1,6 +1,17 @@
 // What the timeline draws: rows of slices, by lane and tile.
 
-export { kCut, kInherited, kJumped, kLeft, kOpenBegin, kOpenEnd, kResumed, kSummed, kTailCall, kUnwound } from "../protocol";
+export {
+  kCut,
+  kInherited,
+  kJumped,
+  kLeft,
+  kOpenBegin,
+  kOpenEnd,
+  kResumed,
+  kSummed,
+  kTailCall,
+  kUnwound,
+} from "../protocol";
 
 /** Lanes of a thread's states, and of a CPU. */
 export const STRIP_DEPTHS = ["running", "runnable", "blocked", "unknown"] as const;
