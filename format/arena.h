@@ -213,10 +213,10 @@ struct BlockHeader {
 };
 static_assert(sizeof(BlockHeader) == kBlockHeaderSize);  // its last 8 bytes stay 0: they are no enter (hooks.S)
 
-/// Under `karst count`: the counters of kCountsPerPage ids that follow each other, of one thread. The owners' table,
-/// one CountOwner for each page, lies at counts_offset, the pages behind it at the next multiple of 4 KiB. The number
-/// of calls of a function is the sum over all pages of its ids: when a thread ends, the next one goes on with its
-/// pages.
+/// Under `karst run --count`: the counters of kCountsPerPage ids that follow each other, of one thread. The owners'
+/// table, one CountOwner for each page, lies at counts_offset, the pages behind it at the next multiple of 4 KiB. The
+/// number of calls of a function is the sum over all pages of its ids: when a thread ends, the next one goes on with
+/// its pages.
 inline constexpr std::uint32_t kCountsPerPage = kBlockSize / sizeof(std::uint64_t);
 inline constexpr std::uint32_t kCountGroups = (kMaxFunctionId + kCountsPerPage) / kCountsPerPage;
 struct CountPage {

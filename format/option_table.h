@@ -40,7 +40,7 @@ struct RuntimeOptions {
   char file[kOptionPathSize] = {};                      ///< the arena lies in this file; %p, %e as in the guide
   bool core = true;                                     ///< core files have the history
   bool on_crash = false;                                ///< a crash writes a trace
-  bool count = false;                                   ///< count calls, and record none of them (`karst count`)
+  bool count = false;                                   ///< count calls, and record none of them (`karst run --count`)
   std::uint32_t patch = 0;                              ///< modules without sleds: 1: the program, 2: libraries, too
   bool probes = false;                                  ///< ask the session for modules' probes
   bool detours = false;                                 ///< and where functions of the program may go elsewhere

@@ -112,7 +112,7 @@ struct PatchJump {
 static_assert(sizeof(PatchJump) == 40);
 inline constexpr std::uint8_t kPatchNoField = 255;
 
-/// What a process says of the stubs that it has mapped, for karst attach and karst detach: the dynamic symbol
+/// What a process says of the stubs that it has mapped, for karst attach and karst off: the dynamic symbol
 /// karst_patched_modules of libkarst.so. Addresses are the process's own.
 struct PatchedModule {
   std::uint64_t bias;   ///< added to ELF addresses

@@ -153,7 +153,7 @@
 	TRIM	karst_hook_trim, tsc
 	TRIM	karst_hook_trim_clock, clock
 
-// karst_hook_count: an entry under `karst count`. Adds one to the function's counter in a page of the thread's own
+// karst_hook_count: an entry under `karst run --count`. Adds one to the function's counter in a page of the thread's own
 // (counting/count.h); an increment in memory is one instruction, so handlers cannot come between. Budget: 21 instructions.
 	HOOK	karst_hook_count
 	PUSH	rax
@@ -196,7 +196,7 @@
 
 // karst_hook_trace_by_tid: the same event, for processes with threads that a thread-local pointer cannot find
 // (process/clone.cc): it asks the kernel for the thread's id. Some 20 times slower, and in use only once the program makes
-// such a thread. karst_hook_count_by_tid: the same for `karst count`.
+// such a thread. karst_hook_count_by_tid: the same for `karst run --count`.
 	.macro	BY_TID name, function
 	HOOK	\name
 	PUSH_SOME

@@ -145,7 +145,7 @@ void add_sample_option(Command command, std::optional<std::uint32_t>& per_second
 }
 
 void say_how_sampled(std::uint32_t per_second, const reader::SampleLog& log) {
-  if (per_second != 0 && log.empty()) fail({"nothing was sampled: " + log.source.note});
+  if (per_second != 0 && log.empty()) say("nothing was sampled: " + log.source.note);
 }
 
 void print_samples(const reader::Trace& trace, Screen& screen) {

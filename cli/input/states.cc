@@ -81,8 +81,8 @@ Result<kernel::StateOptions> state_options(const StateArguments& arguments) {
 void report_missing_states(const StateArguments& arguments, const reader::StateSource& source) {
   if (source.backend != format::StateBackend::kNone || arguments.sched == "off") return;
   if (arguments.sched == "auto" && !is_first_time()) return;
-  fail({"when threads ran and waited is not in the trace: " + source.note +
-        (arguments.sched == "auto" ? " (said once; karst info says it of each trace)" : "")});
+  say("when threads ran and waited is not in the trace: " + source.note +
+      (arguments.sched == "auto" ? " (said once; karst info says it of each trace)" : ""));
 }
 
 void print_states(const reader::Trace& trace, Screen& screen) {

@@ -82,7 +82,7 @@ struct FunctionHere {
 /// Async-signal-safe, lock-free.
 FunctionHere function_of_region(std::uintptr_t fde_start);
 
-/// True for sleds that get calls: under `karst count` entries alone.
+/// True for sleds that get calls: under `karst run --count` entries alone.
 inline bool is_used(const SledPlace& place) {
   return place.kind == format::SledKind::kEntry || (place.kind != format::SledKind::kCold && !is_counting());
 }

@@ -1,5 +1,5 @@
 // What this process records, as those above have decided it: nothing while tracing as a whole is off, and counts in the
-// place of events under `karst count`.
+// place of events under `karst run --count`.
 #pragma once
 #include <cstdint>
 

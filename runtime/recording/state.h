@@ -52,7 +52,7 @@ struct alignas(64) ThreadState {
   std::uint16_t exit_rounds;  ///< times the thread's exit was announced (pthread key destructors come in rounds)
   union {
     format::CountPage**
-        counts;         ///< `karst count`: the thread's page for each group of ids (counting/count.h); null: none
+        counts;         ///< `karst run --count`: the thread's page for each group of ids (counting/count.h); null: none
     WatchEntry* watch;  ///< where the next open watched call goes (watching/watch.h); null: there was none yet
   };
 };
