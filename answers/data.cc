@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -16,20 +17,28 @@ std::string_view name_of(const reader::Trace& trace, FunctionRef ref) {
 
 constexpr int kShareDecimals = 6;
 
+void append(Output& to, char c) {
+  *to.room(1) = c;
+  to.take(1);
+}
+
 template <typename Number>
-void append_number(std::string& to, Number number) {
-  char digits[24];
-  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+void append_number(Output& to, Number number) {
+  constexpr std::size_t kMost = 24;
+  char* const at = to.room(kMost);
+  to.take(static_cast<std::size_t>(std::to_chars(at, at + kMost, number).ptr - at));
 }
 
 /// Most texts are plain, and are copied as they are.
-void append_csv(std::string& to, std::string_view text) {
-  bool is_plain = true;
+void append_csv(Output& to, std::string_view text) {
+  bool is_plain = text.size() + 2 <= Output::kMostRoom;
   for (const char c : text) is_plain &= c >= ' ' && c < 0x7f && c != '"';  // without a branch: many at once
-  if (is_plain)
-    to.append(1, '"').append(text).append(1, '"');
-  else
-    to += csv_field(text);
+  if (!is_plain) return to.append(csv_field(text));
+  char* const at = to.room(text.size() + 2);
+  *at = '"';
+  std::copy(text.begin(), text.end(), at + 1);
+  at[text.size() + 1] = '"';
+  to.take(text.size() + 2);
 }
 
 struct JsonSink final : Sink {
@@ -77,43 +86,40 @@ Csv::Csv(const reader::Trace& trace, const Relation& relation, Output& output)
 }
 
 void Csv::row(const void* row) {
-  line_.clear();
+  bool is_first = true;
   for (const Field& field : relation_.fields) {
     if (field.type == Type::kRows) continue;
+    if (!is_first) append(output_, ',');
+    is_first = false;
     field_ = &field;
     field.put(row, *this);
-    line_ += ',';
   }
-  line_.back() = '\n';
-  output_.append(line_);
+  append(output_, '\n');
 }
 
 void Csv::none() {
-  if (field_->type == Type::kThread) line_ += ',';
+  if (field_->type == Type::kThread) append(output_, ',');
 }
-void Csv::flag(bool flag) { line_ += flag ? '1' : '0'; }
-void Csv::whole(std::uint64_t number) { append_number(line_, number); }
-void Csv::number(std::int64_t number) { append_number(line_, number); }
+void Csv::flag(bool flag) { append(output_, flag ? '1' : '0'); }
+void Csv::whole(std::uint64_t number) { append_number(output_, number); }
+void Csv::number(std::int64_t number) { append_number(output_, number); }
 void Csv::real(double number) {
   std::string text = fmt::format("{:.{}f}", number, kShareDecimals);
   text.erase(text.find_last_not_of('0') + 1);
-  line_ += text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+  output_.append(text.ends_with('.') ? text.substr(0, text.size() - 1) : text);
 }
-void Csv::text(std::string_view text) { append_csv(line_, text); }
+void Csv::text(std::string_view text) { append_csv(output_, text); }
 void Csv::function(FunctionRef ref) {
-  line_ += ref.function == 0 ? "\"\"" : std::string_view(names_.of(trace_.processes()[ref.process], ref.function));
+  output_.append(ref.function == 0 ? std::string_view("\"\"")
+                                   : std::string_view(names_.of(trace_.processes()[ref.process], ref.function)));
 }
 void Csv::thread(ThreadRef ref) {
   if (ref.thread == nullptr) return none();
-  if (thread_.thread != ref.thread) {
-    thread_ = {ref.thread, {}};
-    append_number(thread_.text, ref.thread->tid);
-    thread_.text += ',';
-    append_csv(thread_.text, ref.thread->name);
-  }
-  line_ += thread_.text;
+  if (thread_.thread != ref.thread)
+    thread_ = {ref.thread, std::to_string(ref.thread->tid) + "," + csv_field(ref.thread->name)};
+  output_.append(thread_.text);
 }
-void Csv::process(ProcessRef ref) { append_number(line_, trace_.processes()[ref.process].pid); }
+void Csv::process(ProcessRef ref) { append_number(output_, trace_.processes()[ref.process].pid); }
 
 void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
   JsonSink writer(json, trace);

@@ -46,7 +46,6 @@ class Csv final : Sink {
   Output& output_;
   ReadyNames names_;
   ReadyThread thread_;
-  std::string line_;
   const Field* field_ = nullptr;  // the one that is written
 };
 
