@@ -190,7 +190,7 @@ class Fibers(TortureTest):
         suspended = sum(c["duration_ns"] for c in calls if c["function"] == "[suspended]")
         bodies = sum(c["duration_ns"] for c in calls if "::body(" in c["function"])
         in_fibers = [c for c in calls if c["tid"] in lanes]
-        own = sum(f["self_ns"] for t in lanes for f in run.trace.report("--thread", str(t)) if f["name"] != "[suspended]")
+        own = sum(f["self_ns"] for t in lanes for f in run.trace.report("--thread", str(t)) if f["function"] != "[suspended]")
         # A nanosecond for each call is lost by rounding.
         self.assertAlmostEqual(own + suspended, bodies, delta=len(in_fibers))
         self.assertLessEqual(own, given)

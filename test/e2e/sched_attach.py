@@ -76,7 +76,7 @@ class AttachTest(support.TortureTest):
         if sure:
             self.assertIn("late", by_name)
         late = by_name.get("late")
-        of_early = {f["name"]: f for f in trace.report("--thread", str(self.early))}
+        of_early = {f["function"]: f for f in trace.report("--thread", str(self.early))}
         for function in of_early.values():
             parts = sum(function[part] for part in ("cpu_ns", "runnable_ns", "blocked_ns", "unknown_ns"))
             self.assertAlmostEqual(parts, function["total_ns"], delta=1000)
@@ -88,7 +88,7 @@ class AttachTest(support.TortureTest):
         # From the first record of it on, all is known; the kernel may have left out the one in which it first came to a CPU.
         self.assertLess(of_early["answer()"]["unknown_ns"], of_early["answer()"]["total_ns"], of_early)
         # Of a thread that was born later, from its birth on.
-        of_late = {f["name"]: f for f in trace.report("--thread", str(late))}
+        of_late = {f["function"]: f for f in trace.report("--thread", str(late))}
         self.assertEqual(of_late["ask()"]["unknown_ns"], 0, of_late)
         self.assertGreater(of_late["ask()"]["cpu_ns"], 0)
         self.assertGreater(of_late["ask()"]["blocked_ns"] + of_early["answer()"]["blocked_ns"], 0, "one waits for the other")
