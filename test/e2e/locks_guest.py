@@ -48,7 +48,7 @@ class LocksGuest(TortureTest):
             self.assertEqual(run.trace.problems, [])
             waits = self.waits(run)
             self.assertGreater(len(waits), 40)
-            self.assertEqual({wait[2] for wait in waits}, {"0"}, "a wait is open though its thread left it")
+            self.assertEqual({wait["open"] for wait in waits}, {"0"}, "a wait is open though its thread left it")
 
     def test_first_wait_of_a_thread_that_dlopen_waits_for(self):
         program = build_plain("ways_out_g++", "ways_out.cc", "-std=c++20", compiler="g++")
