@@ -17,7 +17,7 @@ namespace {
 
 using simdjson::dom::element;
 
-/// As cli/explain.cc does it.
+/// As cli/commands/explain.cc does it.
 std::string command(const reader::Trace& trace, const reader::Thread& thread, std::uint32_t row, bool raw) {
   const auto calls_of = [&](const reader::Thread& of) {
     reader::Calls calls = reader::rebuild_calls(trace, of);
