@@ -189,6 +189,8 @@ int print_locks(const Input& input, const Found& found, const Options& options, 
 }
 
 int locks(const Options& options) {
+  if (options.by == "lock" && !options.answer.columns.empty())
+    return usage_error("--columns goes with --by wait and --by hold: locks are no table", "locks");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;

@@ -88,13 +88,13 @@ export interface Function {
   blocked: number | null;
   /** The part of total of which that was not recorded. */
   unknown: number | null;
-  /** The same parts of self. */
+  /** The part of self on a CPU. */
   selfCpu: number | null;
-  /** As above. */
+  /** The part of self in which it could run, but had no CPU. */
   selfRunnable: number | null;
-  /** As above. */
+  /** The part of self in which it waited. */
   selfBlocked: number | null;
-  /** As above. */
+  /** The part of self of which that was not recorded. */
   selfUnknown: number | null;
   /** Of its calls those with a begin or an end that is not known. */
   openCalls: number;
@@ -228,13 +228,13 @@ export interface Value {
   blocked: number | null;
   /** The part of total of which that was not recorded. */
   unknown: number | null;
-  /** The same parts of self. */
+  /** The part of self on a CPU. */
   selfCpu: number | null;
-  /** As above. */
+  /** The part of self in which it could run, but had no CPU. */
   selfRunnable: number | null;
-  /** As above. */
+  /** The part of self in which it waited. */
   selfBlocked: number | null;
-  /** As above. */
+  /** The part of self of which that was not recorded. */
   selfUnknown: number | null;
   /** Of its calls those with a begin or an end that is not known. */
   openCalls: number;
