@@ -39,7 +39,7 @@ Table table_of(const collect::Counts& counts, const Shown& shown) {
 }
 
 void print_csv(const Shown& shown, Output& out) {
-  out.append("name,module,file,line,calls\n");
+  out.append("function,module,file,line,calls\n");
   for (const collect::FunctionCount* f : shown)
     out.append(fmt::format("{},{},{},{},{}\n", csv_field(f->name), csv_field(f->module), csv_field(f->file), f->line,
                            f->calls));
@@ -49,7 +49,7 @@ void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns
   Json json;
   json.open('{').key("functions").open('[');
   for (const collect::FunctionCount* f : shown) {
-    json.line().open('{').field("name", f->name).field("module", f->module).field("file", f->file);
+    json.line().open('{').field("function", f->name).field("module", f->module).field("file", f->file);
     json.field("line", f->line).field("calls", f->calls).close('}').flush(out);
   }
   json.line().close(']').field("calls", counts.calls).field("uncounted_calls", counts.uncounted);

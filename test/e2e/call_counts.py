@@ -33,7 +33,7 @@ class Gcov:
                     path = os.path.realpath(os.path.join(report["current_working_directory"], file["file"]))
                     for f in file["functions"]:
                         place = (path, f["start_line"])
-                        self.places[f["function"]].add(place)
+                        self.places[f["name"]].add(place)
                         self.names[place] = f["demangled_name"]
                         self.names_at[place].add(f["demangled_name"])
                         if f["demangled_name"].startswith("_Z"):

@@ -27,7 +27,7 @@ class Suggestion(TortureTest):
     def counts(self, program, *options):
         counts = {}
         for f in json.loads(self.ask(program, "--format", "json", *options))["functions"]:
-            counts[f["name"]] = counts.get(f["name"], 0) + f["calls"]
+            counts[f["function"]] = counts.get(f["function"], 0) + f["calls"]
         return counts
 
     def test_the_list_that_it_suggests_gets_there(self):

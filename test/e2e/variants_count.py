@@ -30,7 +30,7 @@ class Count(TortureTest):
         counts = {}
         self.all = json.loads(self.count(*command, **more))
         for f in self.all["functions"]:
-            counts[f["name"]] = counts.get(f["name"], 0) + f["calls"]
+            counts[f["function"]] = counts.get(f["function"], 0) + f["calls"]
         return counts
 
     def assert_same(self, program, *arguments, options=()):
@@ -116,11 +116,11 @@ class Count(TortureTest):
         self.assertIn("leaf", run.stdout)
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 40, run.stdout)
         rows = list(csv.DictReader(io.StringIO(self.count(self.lives(), "many", 10, form="csv"))))
-        self.assertEqual([r["calls"] for r in rows if r["name"] == "leaf()"], ["70"])
+        self.assertEqual([r["calls"] for r in rows if r["function"] == "leaf()"], ["70"])
         calls = [int(r["calls"]) for r in rows]
         self.assertEqual(calls, sorted(calls, reverse=True))
         shown = json.loads(self.count(self.lives(), "many", 10, options=("--show", "^branch", "--limit", "1")))
-        self.assertEqual([f["name"] for f in shown["functions"]], ["branch(int)"])
+        self.assertEqual([f["function"] for f in shown["functions"]], ["branch(int)"])
 
     def test_a_suggested_list_leaves_out_what_it_names(self):
         found = self.count(self.lives(), "handler", 300, form="text", options=("--suggest", "0.1%"))

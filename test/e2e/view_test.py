@@ -148,7 +148,7 @@ class Case(unittest.TestCase):
           engine.karst_ready();
           console.log(JSON.stringify({ table: ask("functions"), functions: ask("trace").functions }));
         """
-        fzstd = os.path.join(os.path.dirname(__file__), "..", "..", "viewer", "node_modules", "fzstd")
+        fzstd = os.path.join(os.path.dirname(__file__), "..", "..", "page", "node_modules", "fzstd")
         answer = json.loads(subprocess.run(["node", "-e", script, page, fzstd], check=True, capture_output=True, text=True).stdout)
         self.compare_with_report(answer["table"], answer["functions"])
 
