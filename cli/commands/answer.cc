@@ -8,6 +8,7 @@
 #include "analysis/values.h"
 #include "answers/data.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/names.h"
 #include "cli/text/text.h"

@@ -167,12 +167,14 @@ template <typename Row, typename Of>
 int print_rows(const Input& input, const Options& options, const answers::LockContext& context,
                const answers::Relation& relation, const std::vector<Of>& all) {
   std::vector<Row> rows;
+  rows.reserve(all.size());
   for (const Of& of : all) rows.push_back({context, of});
   return print_table_or_data(options.answer, input, Answer(input.trace, relation, options.answer, addresses(rows)));
 }
 
 int print_locks(const Input& input, const Found& found, const Options& options, const answers::LockContext& context) {
   std::vector<answers::LockRow> rows;
+  rows.reserve(found.locks.size());
   for (const LockAndUse& lock : found.locks) rows.push_back({context, lock.of, lock.use});
   const Answer answer(input.trace, answers::locks(), options.answer, addresses(rows));
   if (options.answer.is_text()) {

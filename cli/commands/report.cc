@@ -283,6 +283,7 @@ int report_command(const Options& options) {
   analysis::sort_by_name(report);
   const answers::ReportContext context = context_of(report, **input);
   std::vector<answers::FunctionRow> rows;
+  rows.reserve(report.functions.size());
   for (const analysis::FunctionReport& of : report.functions) rows.push_back({context, of});
   const Answer answer(trace, report.of_groups ? answers::values_of_calls() : answers::functions(), answer_options,
                       addresses(rows));

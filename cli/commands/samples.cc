@@ -119,6 +119,7 @@ int samples(const Options& options) {
                                                 : " has no samples: its threads used less CPU time than a period")});
   const answers::Times times(trace);
   std::vector<answers::SampledFunctionRow> rows;
+  rows.reserve(sums.functions.size());
   for (const analysis::FunctionSamples& of : sums.functions)
     rows.push_back({trace.samples().functions[of.function], of, sums.all.ticks, times, of.mostly_below()});
   const Answer answer(trace, answers::sampled_functions(), options.answer, addresses(rows));

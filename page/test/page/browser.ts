@@ -36,7 +36,10 @@ export interface ReportRow {
 }
 /** As the page: without what tracing took, unless `options` say otherwise. */
 export function report(trace = TRACE, ...options: string[]): ReportRow[] {
-  return JSON.parse(karst("report", trace, "--format", "json", ...options)).functions;
+  const { functions } = JSON.parse(karst("report", trace, "--format", "json", ...options)) as {
+    functions: (Omit<ReportRow, "name"> & { function: string })[];
+  };
+  return functions.map(({ function: name, ...row }) => ({ name, ...row }));
 }
 
 /** An address that names something is obeyed, so the page does not open on what it finds. */

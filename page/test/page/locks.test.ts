@@ -29,11 +29,11 @@ beforeAll(() => {
 
 /** As `karst locks` lists them; the longest wait for the cache first. */
 function waits(trace: string): Wait[] {
-  const [head, ...lines] = karst("locks", "--format", "csv", trace).trim().split("\n");
+  const [head, ...lines] = karst("locks", "--by", "wait", "--format", "csv", trace).trim().split("\n");
   const columns = head!.split(",");
   return lines
     .map((line) => Object.fromEntries(line.split(",").map((value, i) => [columns[i]!, value.replaceAll('"', "")])))
-    .filter((row) => row.what === "wait" && row.name === "cache")
+    .filter((row) => row.name === "cache")
     .map((row) => ({
       ...{ tid: Number(row.tid), thread: row.thread!, holder_tid: Number(row.holder_tid), held_in: row.held_in! },
       duration_ns: Number(row.duration_ns),

@@ -40,27 +40,26 @@ async function tipBelow(name: string, begin: string, rest: RegExp): Promise<{ ti
 test("code that is not traced is below the call that went into it", async ({ skip }) => {
   skip(said.includes("nothing was sampled"), said);
   interface Sampled {
-    functions: { name: string; samples: number; below: { function: string; samples: number }[] }[];
+    sampled_functions: { function: string; samples: number; in_calls: { function: string; samples: number }[] }[];
   }
-  const { functions } = JSON.parse(karst("samples", "--json", trace)) as Sampled;
-  const most = functions[0]!;
-  expect(most.below.find((one) => one.function === "fill_room()")!.samples).toBeGreaterThan(50);
-  const { tip, tips } = await tipBelow("fill_room", most.name, /\d+ samples? up to .*, about .* of CPU time/u);
+  const most = (JSON.parse(karst("samples", "--json", trace)) as Sampled).sampled_functions[0]!;
+  expect(most.in_calls.find((one) => one.function === "fill_room()")!.samples).toBeGreaterThan(50);
+  const { tip, tips } = await tipBelow("fill_room", most.function, /\d+ samples? up to .*, about .* of CPU time/u);
   expect(tip).toContain("no traced call");
   expect([...tips].some((text) => text.startsWith("fill_room"))).toBe(true);
 });
 
 test("code in which a thread waits is below its call for as long as that took", async ({ skip }) => {
   interface Waits {
-    functions: { name: string; total_ns: number; below: { function: string }[] }[];
+    sampled_functions: { function: string; total_ns: number; in_calls: { function: string }[] }[];
   }
   const { samples, states } = JSON.parse(karst("info", "--json", trace)) as {
     samples: { waits: number };
     states: unknown;
   };
   skip(samples === null || samples.waits === 0 || states === null, "waits are not sampled here");
-  const { functions } = JSON.parse(karst("samples", "--json", "--by", "blocked", trace)) as Waits;
-  const waited = functions.find((one) => one.below.some((below) => below.function === "wait_a_while()"))!;
-  const { tip } = await tipBelow("wait_a_while", waited.name, /waited for \d+\.\d*\sms/u);
+  const told = JSON.parse(karst("samples", "--json", "--by", "blocked", trace)) as Waits;
+  const waited = told.sampled_functions.find((one) => one.in_calls.some((call) => call.function === "wait_a_while()"))!;
+  const { tip } = await tipBelow("wait_a_while", waited.function, /waited for \d+\.\d*\sms/u);
   expect(tip).toContain("no traced call");
 });
