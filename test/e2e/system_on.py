@@ -102,7 +102,7 @@ class Server(SystemOnTest):
         wait_until_asleep(child.pid, taker.thread)
         self.assertEqual(holder.ask("release"), "released")
         self.assertEqual(taker.lines.readline(), "taken\n")
-        wait, = self.csv("locks", self.snapshot(child.pid), "-f", "^take_it")
+        wait, = self.csv("locks", self.snapshot(child.pid), "--by", "wait", "-f", "^take_it")
         self.assertEqual((wait["kind"], wait["name"], wait["open"]), ("mutex", "g_held", "0"))
         self.assertEqual((int(wait["tid"]), int(wait["holder_tid"])), (taker.thread, holder.thread))
         self.assertEqual(wait["held_in"].split("(")[0], "hold_it")
@@ -119,10 +119,11 @@ class Server(SystemOnTest):
         self.assertEqual(holder.ask("release"), "released")
         self.assertEqual(taker.lines.readline(), "taken\n")
         trace = self.snapshot(child.pid)
-        rows = [row for row in self.csv("locks", trace) if row["name"] == "g_held"]
-        wait, = (row for row in rows if row["what"] == "wait")
+        waits, holds = ([row for row in self.csv("locks", trace, "--by", by) if row["name"] == "g_held"]
+                        for by in ("wait", "hold"))
+        wait, = waits
         self.assertEqual((int(wait["tid"]), int(wait["holder_tid"])), (taker.thread, holder.thread))
-        self.assertEqual([int(row["tid"]) for row in rows if row["what"] == "hold"], [taker.thread])
+        self.assertEqual([int(row["tid"]) for row in holds], [taker.thread])
 
     def test_fifty_times_on_and_off_lose_no_request(self):
         child = self.start(server())
@@ -164,8 +165,8 @@ class Server(SystemOnTest):
         self.assertIn("locks recorded as before", self.karst("on", child.pid, "--system", "locks"))
         self.assertIn("locks recorded from now on", self.karst("on", child.pid, "--system", "locks=all"))
         client.work(range(10))
-        rows = self.csv("locks", self.snapshot(child.pid))
-        self.assertEqual([row["what"] for row in rows if row["name"] == "g_table"], ["hold"] * 10)
+        holds = self.csv("locks", self.snapshot(child.pid), "--by", "hold")
+        self.assertEqual([row["ended"] for row in holds if row["name"] == "g_table"], ["released"] * 10)
         refused = self.karst("on", child.pid, "--system", "memory", status=1)
         self.assertIn("one allocation in 4096 bytes was recorded before", refused)
         self.assertIn("memory recorded as before", self.karst("on", child.pid, "--system", "memory=4096"))

@@ -110,7 +110,7 @@ class Hosts(HostTest):
                 child = self.start(host(way), plugin())
                 self.karst("attach", child.pid, *ALL, "--system", "locks")
                 self.ask(child, "c", "c")
-                waits = [wait["kind"] for wait in self.csv("locks", self.snapshot(child.pid))]
+                waits = [wait["kind"] for wait in self.csv("locks", self.snapshot(child.pid), "--by", "wait")]
                 self.assertEqual(waits, ["condition"] * 2)
                 self.finish(child)
 
