@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/index/index.h"
 #include "engine/tiles/request_tracks.h"
@@ -10,6 +11,8 @@
 namespace karst::engine {
 
 inline constexpr std::size_t kMaxRequests = 10'000;  ///< in an answer
+
+const answers::Relation& request_answers();
 
 /// The `most` longest requests.
 void write_requests(Json& json, const TraceIndex& index, const RequestTracks& requests, std::size_t most);

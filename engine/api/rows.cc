@@ -41,15 +41,24 @@ struct ValueWriter {
   void operator()(answers::ProcessRef ref) const { json.value(ref.process); }
 };
 
+void write_value(Json& json, const TraceIndex& index, const Field& field, const void* row) {
+  if (field.type != Type::kRows) return std::visit(ValueWriter{json, index, field.type}, field.get(row));
+  // Rows live as long as the call of `use`: a list for each field takes a round for each.
+  json.open('{');
+  for (const Field& inner : field.rows->fields) {
+    json.key(inner.key).open('[');
+    field.each(row, [&](const void* of) { write_value(json, index, inner, of); });
+    json.close(']');
+  }
+  json.close('}');
+}
+
 }  // namespace
 
-void write_rows(Json& json, const TraceIndex& index, const answers::Relation& relation,
-                std::span<const void* const> rows) {
+void write_row(Json& json, const TraceIndex& index, const answers::Relation& relation, const void* row) {
   for (const Field& field : relation.fields) {
-    if (field.type == Type::kRows || rows.empty()) continue;
-    json.key(field.key).open('[');
-    for (const void* row : rows) std::visit(ValueWriter{json, index, field.type}, field.get(row));
-    json.close(']');
+    json.key(field.key);
+    write_value(json, index, field, row);
   }
 }
 

@@ -1,8 +1,6 @@
-// Rows of an answer for the page: a list for each field, in the order of rows. The page's types and what reads the
-// lists are made of the same declarations (page/src/backend/answers.ts).
+// An answer for the page: a row of a relation, which may hold rows of others, those as a list for each field. The page's
+// types and what reads them are made of the same declarations (page/src/backend/answers.ts).
 #pragma once
-#include <span>
-
 #include "answers/relation.h"
 #include "base/json.h"
 #include "engine/index/index.h"
@@ -11,7 +9,6 @@ namespace karst::engine {
 
 /// Fields of an object that is open, each under its key. What stands for a function, a thread or a process is its place
 /// among those of `index`, -1 where it has none; a number of 64 bits is text. What is not known is null.
-void write_rows(Json& json, const TraceIndex& index, const answers::Relation& relation,
-                std::span<const void* const> rows);
+void write_row(Json& json, const TraceIndex& index, const answers::Relation& relation, const void* row);
 
 }  // namespace karst::engine

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "answers/all.h"
+#include "engine/api/relations.h"
 #include "engine/protocol.h"
 #include "format/note_kinds.h"
 #include "reader/model.h"
@@ -67,7 +67,7 @@ std::string in_capitals(std::string_view key, bool first) {
 }
 
 /// What a value is on the page, and the name of what reads it (page/src/backend/rows.ts).
-std::pair<const char*, const char*> page_type(answers::Type type) {
+std::pair<std::string, std::string> page_type(answers::Type type) {
   switch (type) {
     case answers::Type::kFlag:
       return {"boolean", "flag"};
@@ -83,6 +83,11 @@ std::pair<const char*, const char*> page_type(answers::Type type) {
   }
 }
 
+/// The same of rows within a row.
+std::pair<std::string, std::string> page_rows(const answers::Relation& relation) {
+  return {in_capitals(relation.one, true) + "[]", fmt::format("rowsIn(() => {})", in_capitals(relation.name, false))};
+}
+
 std::string meaning(const answers::Field& field) {
   std::string text = field.sentence;
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -95,20 +100,20 @@ std::string meaning(const answers::Field& field) {
 /// The page's types of rows, and which list holds which of their fields.
 std::string rows_of_answers() {
   std::string text =
-      "// Rows of Karst's answers. Made of their declarations (answers/) by docs_test, which fails when they differ;\n"
+      "// Rows of Karst's answers. Made of their declarations (engine/api/relations.h) by docs_test, which fails when "
+      "they differ;\n"
       "// KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.\n"
-      "import { flag, maybe, num, place, text, type Columns } from \"./rows\";\n";
-  for (const answers::Relation* relation : answers::all_relations()) {
+      "import { flag, maybe, num, place, rowsIn, text, type Columns } from \"./rows\";\n";
+  for (const answers::Relation* relation : engine::relations_of_page()) {
     const std::string type = in_capitals(relation->one, true);
     std::string columns;
     text += fmt::format("\n/** {}. */\nexport interface {} {{\n", relation->sentence, type);
     for (const answers::Field& field : relation->fields) {
-      if (field.type == answers::Type::kRows) continue;
-      const auto [of, reads] = page_type(field.type);
+      const auto [of, reads] = field.type == answers::Type::kRows ? page_rows(*field.rows) : page_type(field.type);
       const std::string name = in_capitals(field.key, false);
       text += fmt::format("  /** {} */\n  {}: {}{};\n", meaning(field), name, of, field.may_lack ? " | null" : "");
       columns += fmt::format("  {}: [\"{}\", {}],\n", name, field.key,
-                             field.may_lack ? fmt::format("maybe({})", reads) : std::string(reads));
+                             field.may_lack ? fmt::format("maybe({})", reads) : reads);
     }
     text += fmt::format("}}\n\nexport const {}: Columns<{}> = {{\n{}}};\n", in_capitals(relation->name, false), type,
                         columns);

@@ -111,7 +111,11 @@ TEST(ViewRequests, LimitsAndTracesWithoutAny) {
   test::SampleTrace plain;
   plain.process(1, "app", {"main"}).thread(1, "app").call(1, 1000, 2000);
   const auto none = test::index_of(plain);
-  EXPECT_EQ(engine::Api({none.get()}, "1").answer("requests", {}).body, R"({"count":0,"requests":{},"tracks":[]})");
+  const std::string empty = engine::Api({none.get()}, "1").answer("requests", {}).body;
+  const simdjson::dom::element nothing = parser.parse(empty);
+  EXPECT_EQ(std::uint64_t(nothing["count"]), 0U);
+  for (const char* list : {"requests", "tracks"})
+    for (const auto [key, rows] : nothing[list].get_object()) EXPECT_EQ(rows.get_array().size(), 0U) << list << key;
 }
 
 // Threads that take up requests at random, several at a time, and numbers that come back.
@@ -203,10 +207,10 @@ TEST_P(RequestTracksTest, TheirIdsStayWhoeverIsAskedFirst) {
   engine::Api api({index_.get()}, "1"), other({index_.get()}, "1");
   simdjson::dom::parser parser;
   const std::uint64_t id =
-      simdjson::dom::element(parser.parse(api.answer("requests", {}).body))["tracks"].at(0)["track"];
+      simdjson::dom::element(parser.parse(api.answer("requests", {}).body))["tracks"]["track"].at(0);
   for (const char* first : {"locks", "frames"}) EXPECT_EQ(other.answer(first, {}).status, 200);
   EXPECT_EQ(
-      std::uint64_t(simdjson::dom::element(parser.parse(other.answer("requests", {}).body))["tracks"].at(0)["track"]),
+      std::uint64_t(simdjson::dom::element(parser.parse(other.answer("requests", {}).body))["tracks"]["track"].at(0)),
       id);
   EXPECT_EQ(
       api.answer("tiles", {{"begin", "0"}, {"end", "9000"}, {"width", "100"}, {"tracks", std::to_string(id)}}).status,

@@ -2,14 +2,14 @@
 // page must not fail because a fact does.
 import { NOTE_GROUPS } from "./protocol";
 import type { NoteGroup, NoteLine, NoteMark } from "./types/notes";
-import { requests as columnsOfRequests } from "./answers";
-import { rowsOf } from "./rows";
+import { requestAnswers, type RequestAnswer } from "./answers";
+import { rowOf } from "./rows";
 import type { SourceText } from "./types/backend";
 import type { LateList } from "./types/late";
 import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Cause, Explanation, Outliers } from "./types/slow";
-import type { Alignment, Findings, Flame, FunctionRow, FunctionTable, RequestList, ThreadSums } from "./types/sums";
+import type { Alignment, Findings, Flame, FunctionRow, FunctionTable, ThreadSums } from "./types/sums";
 import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
 // `Json` is what JSON.parse gives, taken apart field by field.
@@ -373,21 +373,9 @@ export function explanationFacts(answer: Json): Explanation {
   };
 }
 
-const MOST_LANES = 64;
+export const requestFacts = (answer: Json): RequestAnswer => rowOf(object(answer), requestAnswers);
 
-export function requestFacts(answer: Json): RequestList {
-  const json = object(answer);
-  const requests = rowsOf(object(json.requests), columnsOfRequests);
-  const tracks = objects(json.tracks).map((track) => ({
-    ...{ track: num(track.track, -1), process: num(track.process), count: num(track.count) },
-    atOnce: Math.min(MOST_LANES, Math.max(1, num(track.at_once, 1))),
-    workLanes: Math.min(MOST_LANES, Math.max(1, num(track.work_lanes, 1))),
-    leftOut: num(track.left_out),
-  }));
-  return { count: num(json.count, requests.length), requests, tracks };
-}
-
-export const REQUESTS: LateList<RequestList> = {
+export const REQUESTS: LateList<RequestAnswer> = {
   path: "requests",
   read: requestFacts,
   has: (info) => says(info, "request"),

@@ -29,3 +29,16 @@ export function rowsOf<Row>(lists: Json, columns: Columns<Row>): Row[] {
     return made;
   });
 }
+
+/** Rows within a row; `columns` is asked for late, as relations may stand in any order. */
+export const rowsIn =
+  <Row>(columns: () => Columns<Row>): Reads<Row[]> =>
+  (value) =>
+    rowsOf((value ?? {}) as Json, columns());
+
+/** An answer that is one row. */
+export function rowOf<Row>(values: Json, columns: Columns<Row>): Row {
+  const made = {} as Row;
+  for (const name of Object.keys(columns) as (keyof Row)[]) made[name] = columns[name][1](values[columns[name][0]]);
+  return made;
+}

@@ -2,7 +2,7 @@
 // what is empty there is time in which nobody did. Their tracks have tiles, but are listed when the page asks for them.
 import { kOpenBegin, kOpenEnd, kSummed, type Row } from "../backend/types/tiles";
 import { REQUESTS } from "../backend/facts";
-import type { RequestList } from "../backend/types/sums";
+import type { RequestAnswer } from "../backend/answers";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { word, type Theme } from "../model/colour";
 import { lateOf } from "../model/late";
@@ -21,8 +21,11 @@ const WORK = 7; // height of a lane of work
 const AIR = 5;
 const LEAST = 34; // room for a name and a second line
 
+const MOST_LANES = 64;
+const lanes = (said: number) => Math.min(MOST_LANES, Math.max(1, said));
+
 /** A trace's facts with a track for each process that has requests. */
-export function withRequests(info: TraceInfo, list: RequestList): TraceInfo {
+export function withRequests(info: TraceInfo, list: RequestAnswer): TraceInfo {
   if (list.tracks.length === 0) return info;
   const several = info.processes.length > 1;
   const tracks = list.tracks.map((of, owner): TrackInfo => {
@@ -31,7 +34,7 @@ export function withRequests(info: TraceInfo, list: RequestList): TraceInfo {
     return {
       ...{ id: of.track, kind: "request", owner },
       name: several ? `${process?.name ?? "?"} ${process?.pid ?? ""}` : "Requests",
-      ...{ lanes: of.atOnce * (1 + of.workLanes), workLanes: of.workLanes },
+      ...{ lanes: lanes(of.atOnce) * (1 + lanes(of.workLanes)), workLanes: lanes(of.workLanes) },
       words: `${of.count === 1 ? "1 request" : `${count(of.count)} requests`}${left}`,
     };
   });

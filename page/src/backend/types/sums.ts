@@ -1,28 +1,6 @@
 // What many calls add up to: by function, path, request or thread, and how two flows differ.
-import type { Request } from "../answers";
 import type { Scope } from "./backend";
 import type { StateTimes } from "./calls";
-
-/** A process's requests in time. */
-export interface RequestTrackInfo {
-  /** Id of its track. */
-  track: number;
-  process: number;
-  /** Requests that it is of. */
-  count: number;
-  /** Lanes of requests, below each of them `workLanes` of threads that worked on those. */
-  atOnce: number;
-  workLanes: number;
-  /** Requests and stretches of work for which there was no lane. */
-  leftOut: number;
-}
-
-export interface RequestList {
-  count: number;
-  /** The longest ones, the longest first. */
-  requests: Request[];
-  tracks: RequestTrackInfo[];
-}
 
 /** Of each thread, by its place in TraceInfo.threads. */
 export interface ThreadSums {
