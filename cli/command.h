@@ -39,6 +39,7 @@ void register_report(Command app, int& status);
 void register_slow(Command app, int& status);
 void register_explain(Command app, int& status);
 void register_calls(Command app, int& status);
+void register_query(Command app, int& status);
 void register_notes(Command app, int& status);
 void register_flows(Command app, int& status);
 void register_requests(Command app, int& status);

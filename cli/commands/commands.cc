@@ -142,6 +142,7 @@ constexpr struct {
     {"requests", kAsk, without_program<register_requests>},
     {"flows", kAsk, without_program<register_flows>},
     {"notes", kAsk, without_program<register_notes>},
+    {"query", kAsk, without_program<register_query>},
     {"ps", kLive, without_program<register_ps>},
     {"top", kLive, without_program<register_top>},
     {"tail", kLive, without_program<register_tail>},

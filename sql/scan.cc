@@ -1,0 +1,39 @@
+#include "sql/scan.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace karst::sql {
+namespace {
+
+constexpr std::size_t kPieceRows = 8192;
+
+class ListPiece final : public Piece {
+ public:
+  ListPiece(const List& list, std::size_t first, std::size_t end) : list_(list), next_(first), end_(end) {}
+  const void* next() override { return next_ == end_ ? nullptr : list_.at(next_++); }
+
+ private:
+  const List& list_;
+  std::size_t next_, end_;
+};
+
+class ListScan final : public Scan {
+ public:
+  explicit ListScan(const List& list) : list_(list) {}
+  std::unique_ptr<Piece> next() override {
+    const std::size_t first = next_.fetch_add(kPieceRows);
+    if (first >= list_.size()) return nullptr;
+    return std::make_unique<ListPiece>(list_, first, std::min(list_.size(), first + kPieceRows));
+  }
+
+ private:
+  const List& list_;
+  std::atomic<std::size_t> next_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Scan> scan_of(const List& list) { return std::make_unique<ListScan>(list); }
+
+}  // namespace karst::sql

@@ -1,0 +1,76 @@
+// Rows of a relation as a query takes them: in pieces, which several threads go through at once.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "answers/relation.h"
+#include "reader/trace.h"
+
+namespace karst::sql {
+
+/// A trace that is asked about, and its calls. Outlives what is made of it.
+struct Source {
+  const reader::Trace& trace;
+  std::vector<const reader::Thread*> threads;
+  /// A thread's calls; the memory of `used` is taken. From several threads at once.
+  std::function<reader::Calls(const reader::Thread& thread, reader::Calls used)> calls_of;
+  std::uint32_t first_thread = 0;  ///< threads of sources before it
+};
+
+/// Goes through some rows of a relation. Of one thread.
+class Piece {
+ public:
+  virtual ~Piece() = default;
+  /// Valid until the next call. Null: these were all.
+  virtual const void* next() = 0;
+};
+
+/// Which fields of a relation a query takes, by their places in it.
+using Fields = std::vector<bool>;
+
+/// All rows of a source. From several threads at once.
+class Scan {
+ public:
+  virtual ~Scan() = default;
+  /// The next rows that nobody else has. Null: there are none left.
+  virtual std::unique_ptr<Piece> next() = 0;
+};
+
+/// Rows that are made at once and kept: all but calls, of which there may be too many.
+class List {
+ public:
+  virtual ~List() = default;
+  virtual std::size_t size() const = 0;
+  virtual const void* at(std::size_t row) const = 0;
+};
+
+/// Rows, and what they are views of.
+template <typename Row, typename Kept>
+class ListOf final : public List {
+ public:
+  std::size_t size() const override { return rows.size(); }
+  const void* at(std::size_t row) const override { return &rows[row]; }
+
+  Kept kept;
+  std::vector<Row> rows;
+
+  template <typename... Of>
+  explicit ListOf(Of&&... of) : kept{std::forward<Of>(of)...} {}
+};
+
+/// A relation that can be asked, and how to come by its rows: by one of the two.
+struct Table {
+  const answers::Relation* relation;
+  std::unique_ptr<List> (*list)(const Source& source) = nullptr;
+  std::unique_ptr<Scan> (*scan)(const Source& source, const Fields& fields) = nullptr;
+};
+
+/// A scan of a list, some thousand rows a piece.
+std::unique_ptr<Scan> scan_of(const List& list);
+
+}  // namespace karst::sql
