@@ -114,6 +114,7 @@ static_assert(sizeof(Text) == 16);
   F(State, register_table_function, (Handle connection, Handle function))                                            \
   F(void*, bind_get_extra_info, (Handle info))                                                                       \
   F(void, bind_add_result_column, (Handle info, const char* name, Handle type))                                      \
+  F(void, bind_set_cardinality, (Handle info, std::uint64_t rows, bool exact))                                       \
   F(void*, init_get_extra_info, (Handle info))                                                                       \
   F(std::uint64_t, init_get_column_count, (Handle info))                                                             \
   F(std::uint64_t, init_get_column_index, (Handle info, std::uint64_t at))                                           \

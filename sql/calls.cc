@@ -1,8 +1,7 @@
 #include "sql/calls.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include <array>
+#include <charconv>
 #include <condition_variable>
 #include <deque>
 #include <optional>
@@ -112,13 +111,22 @@ class CallPiece final : public Piece {
     row_.duration_ns = row_.clock->to_ns(calls.time(row));
     row_.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
     row_.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
-    if (needs_.place) row_.place = place_ = fmt::format("{}@{}ns", of_->thread.tid, row_.begin_ns);
+    if (needs_.place) write_place();
     if (needs_.values) note_values();
     if (states_ != nullptr) note_states();
     return &row_;
   }
 
  private:
+  /// `10@3000ns`
+  void write_place() {
+    char* at = std::to_chars(place_.data(), place_.data() + place_.size(), of_->thread.tid).ptr;
+    *at++ = '@';
+    at = std::to_chars(at, place_.data() + place_.size(), row_.begin_ns).ptr;
+    *at++ = 'n';
+    *at++ = 's';
+    row_.place = std::string_view(place_.data(), at);
+  }
   std::string text_of(const reader::Note* note) const {
     return note == nullptr ? std::string()
                            : analysis::values_text(analysis::values_in(source_.trace, of_->thread, of_->calls, *note));
@@ -140,7 +148,8 @@ class CallPiece final : public Piece {
   std::shared_ptr<const ThreadCalls> of_;
   std::uint32_t next_, end_;
   CallRow row_;
-  std::string place_, arguments_, returned_;
+  std::array<char, 48> place_;
+  std::string arguments_, returned_;
   const reader::ThreadStates* states_ = nullptr;
   std::size_t begin_hint_ = 0, end_hint_ = 0;
 };

@@ -30,6 +30,12 @@ duckdb::Type type_of(answers::Type type) {
   }
 }
 
+bool is_ascii(std::string_view text) {
+  unsigned char all = 0;
+  for (const char c : text) all |= static_cast<unsigned char>(c);
+  return all < 0x80;
+}
+
 std::int64_t held(std::uint64_t number) {
   return static_cast<std::int64_t>(std::min(number, std::uint64_t{std::numeric_limits<std::int64_t>::max()}));
 }
@@ -201,6 +207,7 @@ void ChunkWriter::real(double number) {
   set(std::isnan(number) ? std::int64_t{0} : std::llround(std::clamp(number, -kMost, kMost)));
 }
 void ChunkWriter::text(std::string_view text) {
+  if (is_ascii(text)) return api_.vector_assign_string_element_len(at_->vector, size_, text.data(), text.size());
   const std::string valid = valid_utf8(text);
   api_.vector_assign_string_element_len(at_->vector, size_, valid.data(), valid.size());
 }

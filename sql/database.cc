@@ -177,7 +177,9 @@ Status Database::Impl::add_tables() {
 /// From here on SQL is anybody's.
 Status Database::Impl::lock(const DatabaseOptions& options) {
   std::string settings;
-  if (!options.only_file.empty()) settings += "SET allowed_paths = [" + text_of_sql(options.only_file) + "];";
+  // What goes into a file may come from all threads as it likes; what ORDER BY says is kept.
+  if (!options.only_file.empty())
+    settings += "SET preserve_insertion_order = false; SET allowed_paths = [" + text_of_sql(options.only_file) + "];";
   if (!options.allow_files) settings += "SET enable_external_access = false;";
   return run(api, connection.get(), settings + "SET lock_configuration = true");
 }

@@ -7,6 +7,24 @@
 namespace karst::sql {
 namespace {
 
+/// Comments hold comments, as Postgres has it.
+std::size_t behind_comment(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("/*")) {
+      ++depth;
+      at += 2;
+    } else if (rest.starts_with("*/")) {
+      at += 2;
+      if (--depth == 0) return at;
+    } else {
+      ++at;
+    }
+  }
+  return text.size();
+}
+
 /// One past what begins at `at` and may have semicolons in it; `at` where nothing of the kind begins there.
 std::size_t behind_quoted(std::string_view text, std::size_t at) {
   const std::string_view rest = text.substr(at);
@@ -15,7 +33,7 @@ std::size_t behind_quoted(std::string_view text, std::size_t at) {
     return found == std::string_view::npos ? text.size() : at + found + end.size();
   };
   if (rest.starts_with("--")) return behind("\n", 2);
-  if (rest.starts_with("/*")) return behind("*/", 2);
+  if (rest.starts_with("/*")) return behind_comment(text, at);
   if (rest.front() == '"' || rest.front() == '\'') {
     const bool has_escapes =
         rest.front() == '\'' && at != 0 && (text[at - 1] == 'e' || text[at - 1] == 'E') &&

@@ -70,6 +70,14 @@ void TraceTable::bind(duckdb::Handle info) {
     the_api->bind_add_result_column(info, column.name.c_str(), type);
     the_api->destroy_logical_type(&type);
   }
+  the_api->bind_set_cardinality(info, table.expected_rows(), false);
+}
+
+std::uint64_t TraceTable::expected_rows() const {
+  constexpr std::uint64_t kOfList = 1000;  // nobody knows before it is made
+  std::uint64_t rows = 0;
+  for (const Source& source : sources_) rows += table_.scan != nullptr ? source.trace.event_count() / 2 : kOfList;
+  return rows;
 }
 
 void TraceTable::init(duckdb::Handle info) {

@@ -31,6 +31,8 @@ class TraceTable {
   static void init_worker(duckdb::Handle info);
   static void fill(duckdb::Handle info, duckdb::Handle chunk);
 
+  /// About how many, for the order of joins.
+  std::uint64_t expected_rows() const;
   std::unique_ptr<Scan> scan(std::size_t source, const Fields& fields);
 
   const duckdb::Api& api_;

@@ -145,6 +145,23 @@ std::unique_ptr<List> flows(const Source& source) {
   return list;
 }
 
+/// Steps are rows within a flow's: here each says of which flow it is.
+const answers::Relation& steps_of_flows() {
+  static const answers::Relation relation = [] {
+    answers::Relation steps = answers::flow_steps();
+    steps.name = "flow_steps";
+    for (const char* key : {"flow", "id"}) {
+      answers::Field of_flow = *answers::flows().find(key);
+      of_flow.put = [put = of_flow.put](const void* row, answers::Sink& sink) {
+        put(&static_cast<const answers::FlowStepRow*>(row)->flow, sink);
+      };
+      steps.fields.insert(steps.fields.begin(), std::move(of_flow));
+    }
+    return steps;
+  }();
+  return relation;
+}
+
 std::unique_ptr<List> flow_steps(const Source& source) {
   auto list = std::make_unique<ListOf<answers::FlowStepRow, KeptFlows>>(source);
   for (const answers::FlowRow& flow : list->kept.rows)
@@ -277,7 +294,7 @@ std::span<const Table> tables() {
                               Table{&answers::notes(), notes},
                               Table{&answers::requests(), requests},
                               Table{&answers::flows(), flows},
-                              Table{&answers::flow_steps(), flow_steps},
+                              Table{&steps_of_flows(), flow_steps},
                               Table{&answers::locks(), locks},
                               Table{&answers::lock_waits(), lock_waits},
                               Table{&answers::lock_holds(), lock_holds},

@@ -76,6 +76,7 @@ class TablePrinter final : public sql::AnswerSink {
   TablePrinter(Screen& screen, std::size_t limit) : screen_(screen), limit_(limit) {}
 
   void columns(const std::vector<AnswerColumn>& columns) override {
+    is_plan_ = !columns.empty() && columns.front().name == "explain_key";
     std::vector<Column> made;
     for (const AnswerColumn& column : columns) {
       const std::string name = printable(column.name);
@@ -89,6 +90,7 @@ class TablePrinter final : public sql::AnswerSink {
       return false;
     }
     ++rows_;
+    if (is_plan_) return add_plan(values);
     std::vector<std::string> cells;
     for (const auto& value : values)
       cells.push_back(value ? shorten(printable(*value), screen_.width() == 0 ? 0 : kMostCell, Shorten::kEnd) : "-");
@@ -96,13 +98,20 @@ class TablePrinter final : public sql::AnswerSink {
     return true;
   }
   void print() const {
-    if (table_) table_->print(screen_);
+    if (table_ && !is_plan_) table_->print(screen_);
     if (is_cut_) screen_.output().append(fmt::format("(the first {}; --limit 0: all)\n", plural(rows_, "row")));
   }
 
  private:
+  /// What EXPLAIN answers is a drawing.
+  bool add_plan(const Values& values) {
+    screen_.output().append(printable_lines(values.back().value_or("")) + "\n");
+    return true;
+  }
+
   Screen& screen_;
   const std::size_t limit_;
+  bool is_plan_ = false;
   std::optional<Table> table_;
   std::size_t rows_ = 0;
   bool is_cut_ = false;

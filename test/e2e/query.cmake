@@ -1,0 +1,2 @@
+# Traces asked in SQL: karst query.
+e2e_methods(query query)
