@@ -173,7 +173,7 @@ struct KeptLocks {
   explicit KeptLocks(const Source& source)
       : names(source.trace), context{source.trace, names, analysis::has_holds(source.trace), Times(source.trace)} {
     analysis::HoldFinder finder(source.trace);
-    each_recorded(source, [&](const reader::Thread& thread, const reader::Calls& calls) {
+    each_thread(source, [&](const reader::Thread& thread, const reader::Calls& calls) {
       const auto of = analysis::lock_waits(source.trace, thread, calls, nullptr);
       waits.insert(waits.end(), of.begin(), of.end());
       if (context.holds_known) finder.add(thread, calls);

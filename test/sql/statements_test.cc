@@ -20,9 +20,10 @@ TEST(Statements, TheLastIsWithoutItsSemicolon) {
 }
 
 TEST(Statements, SemicolonsInTextsNamesAndCommentsEndNone) {
-  for (const char* sql : {"SELECT ';'", "SELECT 'it''s; so'", "SELECT \"a;b\" FROM t", "SELECT $$a;b$$",
-                          "SELECT $tag$ a; $$ b; $tag$", "SELECT 1 /* ; */ + 2", "SELECT /* a /* b; */ ; */ 1", "SELECT 1 -- ;\n+ 2",
-                          R"(SELECT e'it\'s; so')", "SELECT $1", "SELECT 'e\\'", "SELECT 1 / 2 - 3"}) {
+  for (const char* sql :
+       {"SELECT ';'", "SELECT 'it''s; so'", "SELECT \"a;b\" FROM t", "SELECT $$a;b$$", "SELECT $tag$ a; $$ b; $tag$",
+        "SELECT 1 /* ; */ + 2", "SELECT /* a /* b; */ ; */ 1", "SELECT 1 -- ;\n+ 2", R"(SELECT e'it\'s; so')",
+        "SELECT $1", "SELECT 'e\\'", "SELECT 1 / 2 - 3"}) {
     EXPECT_EQ(last_statement(sql), sql);
     EXPECT_EQ(last_statement(std::string("SELECT 0;") + sql), sql);
     EXPECT_EQ(last_statement(std::string(sql) + "; SELECT 0"), "SELECT 0");
