@@ -25,6 +25,7 @@ import memory  # noqa: E402
 import moments  # noqa: E402
 import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
+import query  # noqa: E402
 import start  # noqa: E402
 import startup  # noqa: E402
 import sizes  # noqa: E402
@@ -40,7 +41,7 @@ import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
-            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers",
+            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "query",
             "changes", "wrappers", "sizes", "viewer")
 
 
@@ -121,6 +122,7 @@ def main():
         "sched": lambda: states.bench_states(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "answers": lambda: answers.bench_answers(rounds, options, scratch, notes),
+        "query": lambda: query.bench_query(rounds, options, scratch, notes),
         "changes": lambda: changes.bench_changes(options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
         "sizes": lambda: sizes.bench_sizes(scratch, notes),

@@ -247,7 +247,8 @@ Status Database::write_parquet(const std::string& text, const std::string& path)
   if (const Status made = impl_->before_last(text, last.out()); !made) return made;
   if (api.prepared_statement_type(last.get()) != duckdb::kSelect) return Error{"only what a SELECT answers has rows"};
   return run(api, impl_->connection.get(),
-             fmt::format("COPY (\n{}\n) TO {} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)",
+             fmt::format("COPY (\n{}\n) TO {} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, "
+                         "USE_TMP_FILE false)",
                          last_statement(text), text_of_sql(path)));
 }
 
