@@ -31,7 +31,7 @@ Result<const duckdb::Api*> load_duckdb(const std::filesystem::path& directory) {
   if (library == nullptr) {
     const char* const why = ::dlerror();
     if (name != "libduckdb.so") return Error{name + " cannot be loaded: " + (why != nullptr ? why : "no reason given")};
-    return Error{"queries need DuckDB 1.4, which is not here: script/setup fetches it, or put its libduckdb.so into " +
+    return Error{"queries need DuckDB 1.4, which is not here: install karst-sql, or put libduckdb.so into " +
                  directory.string()};
   }
   if (const Status filled = fill(api, library); !filled)

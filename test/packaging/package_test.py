@@ -104,6 +104,39 @@ class PackageTest(Installed):
             if not target.exists():
                 shutil.copy(os.path.realpath(here), target)
 
+    def test_the_package_of_sql_makes_queries_work(self):
+        if not (BUILD / "lib/karst-sql/libduckdb.so").exists():
+            self.skipTest("script/setup has not fetched DuckDB")
+        version = re.search(r"_([0-9.]+)_", self.deb().name)[1]
+        out = self.directory / "out"
+        out.mkdir()
+        command(ROOT / "packaging/pack_sql", BUILD, out, version)
+        root = self.directory / "root"
+        command("dpkg-deb", "-x", self.deb(), root)
+        self.prefix = root / "usr"
+        copy = self.example()
+        command("make", "-C", copy, "CC=karst-gcc", "CXX=karst-g++", env=self.environment())
+        query = [self.bin / "karst", "query", self.directory / "app.karst", "SELECT count(*) + 42000 AS n FROM calls"]
+        command(query[0], "run", "-o", query[2], copy / "app")
+        wanted = str(sum(ALL_CALLS.values()) + 42000)
+        without = subprocess.run(query, capture_output=True, text=True)
+        self.assertIn("install karst-sql", without.stderr)
+        package, = out.glob("karst-sql_*.deb")
+        self.assertIn(f"karst (= {version})", command("dpkg-deb", "-f", package, "Depends"))
+        for line in command("dpkg-deb", "-c", package).splitlines():
+            self.assertRegex(line, r"^[-d]\S+ root/root ", line)
+        command("dpkg-deb", "-x", package, root)
+        self.assertIn(wanted, command(*query))
+        archive, = out.glob("karst-sql-*.tar.gz")
+        whole, = (self.base / "out").glob("karst-[0-9]*.tar.gz")
+        for one in (whole, archive):
+            command("tar", "-xzf", one, "-C", self.directory)
+        query[0] = self.directory / whole.name.removesuffix(".tar.gz") / "bin/karst"
+        self.assertIn(wanted, command(*query))
+        if shutil.which("lintian") is not None:
+            said = subprocess.run(["lintian", "--fail-on", "none", package], capture_output=True, text=True).stdout
+            self.assertEqual([line for line in said.splitlines() if line.startswith("E:")], [])
+
     def test_packages_in_a_root_without_compilers(self):
         namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
         may = subprocess.run([*namespace, "true"], capture_output=True, text=True)
