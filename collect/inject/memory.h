@@ -14,20 +14,10 @@
 
 #include "base/descriptor.h"
 #include "base/held_process.h"
+#include "base/process_maps.h"
 #include "base/result.h"
 
 namespace karst::collect {
-
-/// A line of /proc/PID/maps.
-struct Mapping {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::uint64_t offset = 0;  ///< in the file
-  std::uint64_t inode = 0;
-  std::string rights;  ///< like "r-xp"
-  std::string path;    ///< empty: no file
-  std::string file_name() const { return path.substr(path.find_last_of('/') + 1); }
-};
 
 /// In order of addresses; empty when the process is gone or may not be looked into. Code that a program has moved into
 /// memory without a file, between mappings of the file that it comes from, counts as mapped from there: for the sake of

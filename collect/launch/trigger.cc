@@ -93,8 +93,7 @@ namespace {
 std::vector<Mapping> code_of(const HeldProcess& process) {
   std::vector<Mapping> found = mappings_of(process);
   std::erase_if(found, [](const Mapping& m) {
-    return m.inode == 0 || m.rights.size() != 4 || m.rights[2] != 'x' || !m.path.starts_with('/') ||
-           m.path.ends_with(" (deleted)");
+    return m.inode == 0 || !m.is_executable() || !m.path.starts_with('/') || m.path.ends_with(" (deleted)");
   });
   return found;
 }
