@@ -72,7 +72,8 @@ class ForeignMemory {
   mutable std::uint32_t table_reads_ = 0;
 };
 
-/// A module as it is mapped: what its program headers and its dynamic section say.
+/// A module as it is mapped: what its program headers and its dynamic section say. It is no file, and each word of it
+/// may be missing or change: not for binary/elf_file.h.
 class ForeignModule {
  public:
   /// `base`: where its file's beginning is mapped. None: not an ELF file of 64 bits that makes sense.
