@@ -7,8 +7,11 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
+
+#include "base/process_status.h"
 
 namespace karst {
 namespace {
@@ -28,14 +31,12 @@ Result<HeldProcess> HeldProcess::open(pid_t number) {
     return Error{"process " + std::to_string(number) + " cannot be held: there is no descriptor left (ulimit -n)"};
   HeldProcess held(number, std::move(directory));
   // /proc has a directory for each thread, too, but lists those of processes alone.
-  std::ifstream status(held.directory() + "status");
-  for (std::string line; *held.directory_ && std::getline(status, line);) {
-    if (!line.starts_with("Tgid:\t")) continue;
-    if (const std::string process = line.substr(6); process != std::to_string(number))
-      return Error{std::to_string(number) + " is a thread of process " + process};
-    return held;
-  }
-  return Error{"there is no process " + std::to_string(number)};
+  const auto process =
+      *held.directory_ ? ProcessStatus::read(held.directory() + "status").number("Tgid") : std::nullopt;
+  if (!process) return Error{"there is no process " + std::to_string(number)};
+  if (*process != static_cast<std::uint64_t>(number))
+    return Error{std::to_string(number) + " is a thread of process " + std::to_string(*process)};
+  return held;
 }
 
 std::string HeldProcess::directory() const { return "/proc/self/fd/" + std::to_string(directory_->get()) + "/"; }

@@ -1,11 +1,11 @@
 #include "binary/debug_files.h"
 
 #include <elfutils/libdwelf.h>
-#include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -20,22 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct EndElf {
-  void operator()(Elf* elf) const { elf_end(elf); }
-};
-
-std::string build_id_of(Elf* elf) {
+std::string build_id_of(const ElfFile& elf) {
   const void* bytes = nullptr;
-  const ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
+  const ssize_t size = dwelf_elf_gnu_build_id(elf.get(), &bytes);
   return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size)) : std::string();
 }
 
-bool has_symbol_table(Elf* elf) {
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_SYMTAB) return true;
-  }
-  return false;
+bool has_symbol_table(const ElfFile& elf) {
+  const auto sections = elf.sections();
+  return std::any_of(sections.begin(), sections.end(),
+                     [](const ElfSection& s) { return s.header.sh_type == SHT_SYMTAB; });
 }
 
 /// That of .gnu_debuglink, over the whole file.
@@ -56,13 +50,13 @@ bool crc_of(int fd, std::uint32_t& crc) {
 
 }  // namespace
 
-DebugFiles::DebugFiles(fs::path module, Elf* elf, DebugSearch search)
+DebugFiles::DebugFiles(fs::path module, const ElfFile& elf, DebugSearch search)
     : module_(std::move(module)),
       search_(std::move(search)),
       build_id_(build_id_of(elf)),
       stripped_(!has_symbol_table(elf)) {
   GElf_Word crc = 0;
-  if (const char* link = dwelf_elf_gnu_debuglink(elf, &crc); link != nullptr) {
+  if (const char* link = dwelf_elf_gnu_debuglink(elf.get(), &crc); link != nullptr) {
     link_ = link;
     crc_ = crc;
   }
@@ -161,10 +155,7 @@ int DebugFiles::open(const fs::path& path, const Wanted& wanted) {
 
 int DebugFiles::accept(int fd, const std::string& path, const Wanted& wanted) {
   std::string id;
-  {
-    const std::unique_ptr<Elf, EndElf> elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr));
-    if (elf != nullptr && elf_kind(elf.get()) == ELF_K_ELF) id = build_id_of(elf.get());
-  }
+  if (const auto elf = ElfFile::borrowing(fd, ElfAccess::kMap); elf.is_elf()) id = build_id_of(elf);
   bool same = false;
   if (!wanted.build_id.empty() && !id.empty()) {
     same = id == wanted.build_id;

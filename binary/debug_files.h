@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "binary/debug_search.h"
+#include "binary/elf_file.h"
 
 namespace karst::binary {
 
 class DebugFiles {
  public:
   /// `elf` is the module's; it is looked at here and no longer.
-  DebugFiles(std::filesystem::path module, Elf* elf, DebugSearch search);
+  DebugFiles(std::filesystem::path module, const ElfFile& elf, DebugSearch search);
 
   /// For Dwfl_Callbacks::find_debuginfo; a module's user data must be its DebugFiles.
   static int find_debuginfo(Dwfl_Module* module, void** user_data, const char* name, Dwarf_Addr base,

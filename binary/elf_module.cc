@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/descriptor.h"
+#include "binary/elf_file.h"
 #include "binary/plain_sections.h"
 #include "binary/vdso.h"
 #include "sandbox/sandbox.h"
@@ -34,27 +35,17 @@ std::string dwfl_reason() {
 }
 
 /// Executable sections; without section headers (sstrip), executable segments.
-std::vector<AddressRange> text_ranges(Elf* elf) {
+std::vector<AddressRange> text_ranges(const ElfFile& elf) {
   std::vector<AddressRange> ranges;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_EXECINSTR) == 0) continue;
+  const auto add = [&ranges](std::uint64_t begin, std::uint64_t size) {
     std::uint64_t end = 0;
-    if (header.sh_size == 0 || __builtin_add_overflow(header.sh_addr, header.sh_size, &end)) continue;
-    ranges.push_back({header.sh_addr, end});
-  }
-  if (std::size_t segments = 0; ranges.empty() && elf_getphdrnum(elf, &segments) == 0) {
-    for (std::size_t i = 0; i < segments; ++i) {
-      GElf_Phdr header;
-      if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
-      std::uint64_t end = 0;
-      if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || header.p_memsz == 0 ||
-          __builtin_add_overflow(header.p_vaddr, header.p_memsz, &end)) {
-        continue;
-      }
-      ranges.push_back({header.p_vaddr, end});
-    }
-  }
+    if (size != 0 && !__builtin_add_overflow(begin, size, &end)) ranges.push_back({begin, end});
+  };
+  for (const ElfSection& s : elf.sections())
+    if ((s.header.sh_flags & SHF_EXECINSTR) != 0) add(s.header.sh_addr, s.header.sh_size);
+  if (ranges.empty())
+    for (const GElf_Phdr& s : elf.segments())
+      if (s.p_type == PT_LOAD && (s.p_flags & PF_X) != 0) add(s.p_vaddr, s.p_memsz);
   std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   return ranges;
 }
@@ -117,15 +108,11 @@ Result<ElfModule> ElfModule::open(int descriptor, const std::filesystem::path& p
   dwfl_report_end(result.dwfl_.get(), nullptr, nullptr);
 
   GElf_Addr bias = 0;
-  Elf* elf = dwfl_module_getelf(result.module_, &bias);
-  GElf_Ehdr header;
-  if (elf == nullptr || gelf_getehdr(elf, &header) == nullptr) return error_at(path, dwfl_reason());
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
-    return error_at(path, "not for x86-64");
-  }
-  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
+  const auto elf = ElfFile::of(dwfl_module_getelf(result.module_, &bias));
+  if (!elf.header()) return error_at(path, dwfl_reason());
+  if (!elf.is_x86_64()) return error_at(path, "not for x86-64");
+  if (elf.type() != ET_EXEC && elf.type() != ET_DYN)
     return error_at(path, "neither an executable nor a shared library");
-  }
   const unsigned char* id = nullptr;
   GElf_Addr id_address = 0;
   if (int size = dwfl_module_build_id(result.module_, &id, &id_address); size > 0) {

@@ -1,10 +1,6 @@
 #include "binary/instructions.h"
 
 #include <Zydis/Decoder.h>
-#include <elf.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,6 +8,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "binary/elf_file.h"
 #include "sandbox/sandbox.h"
 
 namespace karst::binary {
@@ -57,16 +54,9 @@ std::optional<CodeShape> shape_of(std::span<const std::byte> code) {
 }
 
 struct CodeFile::Impl {
-  const std::byte* bytes = nullptr;
-  std::size_t size = 0;
-  std::vector<Elf64_Phdr> segments;
-
-  Impl() = default;
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl() {
-    if (bytes != nullptr) munmap(const_cast<std::byte*>(bytes), size);
-  }
+  ElfFile file;
+  std::span<const std::byte> bytes;
+  std::vector<GElf_Phdr> segments;
 };
 
 CodeFile::CodeFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -75,39 +65,29 @@ CodeFile& CodeFile::operator=(CodeFile&&) noexcept = default;
 CodeFile::~CodeFile() = default;
 
 Result<CodeFile> CodeFile::open(const std::string& path) {
-  auto impl = std::make_unique<Impl>();
-  const Descriptor file(sandbox::open_regular(path.c_str()));
+  Descriptor file(sandbox::open_regular(path.c_str()));
   if (file.get() == -EINVAL) return Error{path + " is no program or library"};
   if (!file) return Error{"cannot read " + path + ": " + std::strerror(-file.get())};
-  struct stat status {};
-  if (fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-      status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
-    impl->size = static_cast<std::size_t>(status.st_size);
-    void* bytes = mmap(nullptr, impl->size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (bytes != MAP_FAILED) impl->bytes = static_cast<const std::byte*>(bytes);
-  }
-  if (impl->bytes == nullptr) return Error{path + " is no program or library"};
-  Elf64_Ehdr header;
-  std::memcpy(&header, impl->bytes, sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_machine != EM_X86_64 || header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phoff > impl->size ||
-      (impl->size - header.e_phoff) / sizeof(Elf64_Phdr) < header.e_phnum)
+  auto impl = std::make_unique<Impl>();
+  impl->file = ElfFile(std::move(file), ElfAccess::kMap);
+  impl->bytes = impl->file.whole();
+  if (impl->bytes.size() < sizeof(Elf64_Ehdr)) return Error{path + " is no program or library"};
+  const auto header = impl->file.header();
+  const auto segments = impl->file.segments();
+  if (!impl->file.is_x86_64() || header->e_phentsize != sizeof(Elf64_Phdr) || segments.size() != header->e_phnum)
     return Error{path + " is no x86-64 program or library, or is damaged"};
-  for (std::size_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    std::memcpy(&segment, impl->bytes + header.e_phoff + i * sizeof segment, sizeof segment);
-    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && segment.p_offset <= impl->size &&
-        segment.p_filesz <= impl->size - segment.p_offset && segment.p_vaddr + segment.p_filesz >= segment.p_vaddr)
-      impl->segments.push_back(segment);
-  }
+  for (const GElf_Phdr& s : segments)
+    if (s.p_type == PT_LOAD && (s.p_flags & PF_X) != 0 && s.p_offset <= impl->bytes.size() &&
+        s.p_filesz <= impl->bytes.size() - s.p_offset && s.p_vaddr + s.p_filesz >= s.p_vaddr)
+      impl->segments.push_back(s);
   return CodeFile(std::move(impl));
 }
 
 std::span<const std::byte> CodeFile::code(std::uint64_t begin, std::uint64_t end) const {
   if (begin >= end) return {};
-  for (const Elf64_Phdr& s : impl_->segments) {
+  for (const GElf_Phdr& s : impl_->segments) {
     if (begin < s.p_vaddr || end > s.p_vaddr + s.p_filesz) continue;
-    return {impl_->bytes + s.p_offset + (begin - s.p_vaddr), static_cast<std::size_t>(end - begin)};
+    return impl_->bytes.subspan(s.p_offset + (begin - s.p_vaddr), end - begin);
   }
   return {};
 }

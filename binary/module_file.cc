@@ -1,12 +1,8 @@
 #include "binary/module_file.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <fstream>
 #include <utility>
 
 #include "format/arena.h"
@@ -23,8 +19,6 @@ FileIdentity identity_of(const std::string& bytes) {
   if (bytes.size() == format::kFileIdentitySize) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(&file));
   return file;
 }
-
-constexpr std::size_t kMostMappings = 1 << 20;
 
 }  // namespace
 
@@ -85,19 +79,10 @@ LiveFiles::LiveFiles(const reader::Process& process, const std::optional<sandbox
 
 std::string LiveFiles::link_of(const reader::Module& module) {
   if (module.path == process_.executable) return directory_ + "/exe";
-  if (!mappings_) {
-    mappings_.emplace();
-    std::ifstream maps(directory_ + "/maps");
-    for (std::string line; mappings_->size() < kMostMappings && std::getline(maps, line);) {
-      Mapping mapping{};
-      if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &mapping.begin, &mapping.end) == 2)
-        mappings_->push_back(mapping);
-    }
-  }
-  const auto at = std::find_if(mappings_->begin(), mappings_->end(), [&](const Mapping& m) {
-    return module.text_begin >= m.begin && module.text_begin < m.end;
-  });
-  return at == mappings_->end() ? std::string() : fmt::format("{}/map_files/{:x}-{:x}", directory_, at->begin, at->end);
+  if (!mappings_) mappings_ = read_maps(directory_ + "/maps");
+  const auto at = std::find_if(mappings_->begin(), mappings_->end(),
+                               [&](const Mapping& m) { return m.contains(module.text_begin); });
+  return at == mappings_->end() ? std::string() : directory_ + "/" + at->link();
 }
 
 ModuleFile LiveFiles::of(const reader::Module& module) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/process_maps.h"
 #include "base/result.h"
 #include "reader/model.h"
 #include "sandbox/credentials.h"
@@ -51,10 +52,6 @@ class LiveFiles {
   ModuleFile of(const reader::Module& module);
 
  private:
-  struct Mapping {
-    std::uint64_t begin;
-    std::uint64_t end;
-  };
   std::string link_of(const reader::Module& module);
 
   const reader::Process& process_;

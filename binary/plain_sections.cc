@@ -1,8 +1,6 @@
 #include "binary/plain_sections.h"
 
-#include <elf.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -11,11 +9,12 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/descriptor.h"
+#include "binary/elf_file.h"
 
 namespace karst::binary {
 namespace {
@@ -23,15 +22,6 @@ namespace {
 constexpr std::uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, younger than Debian 12's elf.h
 /// Of all sections of a file, decompressed.
 constexpr std::uint64_t kMaxSize = std::uint64_t{4} << 30;
-
-struct Unmap {
-  std::size_t size;
-  void operator()(const std::byte* bytes) const { ::munmap(const_cast<std::byte*>(bytes), size); }
-};
-
-bool read_at(int fd, void* to, std::size_t size, std::uint64_t offset) {
-  return ::pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
 
 bool write_at(int fd, const std::byte* from, std::size_t size, std::uint64_t offset) {
   while (size != 0) {
@@ -45,38 +35,20 @@ bool write_at(int fd, const std::byte* from, std::size_t size, std::uint64_t off
   return true;
 }
 
-/// Section headers of a little-endian 64-bit ELF file; empty for anything else, which libelf will judge.
-std::vector<Elf64_Shdr> section_headers(int fd, std::uint64_t file_size, Elf64_Ehdr& header) {
-  if (!read_at(fd, &header, sizeof header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff == 0 || header.e_shoff > file_size) {
-    return {};
-  }
-  std::uint64_t count = header.e_shnum;
-  if (count == 0) {  // 65280 and more: section 0 has the number
-    Elf64_Shdr first;
-    if (!read_at(fd, &first, sizeof first, header.e_shoff)) return {};
-    count = first.sh_size;
-  }
-  if (count > (file_size - header.e_shoff) / sizeof(Elf64_Shdr)) return {};
-  std::vector<Elf64_Shdr> headers(count);
-  if (!read_at(fd, headers.data(), count * sizeof(Elf64_Shdr), header.e_shoff)) return {};
-  return headers;
-}
-
-bool is_zstd(int fd, const Elf64_Shdr& section, std::uint64_t file_size, Elf64_Chdr& compression) {
-  return (section.sh_flags & SHF_COMPRESSED) != 0 && section.sh_type != SHT_NOBITS &&
-         section.sh_size >= sizeof compression && section.sh_offset <= file_size &&
-         section.sh_size <= file_size - section.sh_offset &&
-         read_at(fd, &compression, sizeof compression, section.sh_offset) && compression.ch_type == kZstd;
+/// How the section is compressed; none: not by zstd.
+std::optional<Elf64_Chdr> zstd_of(const ElfFile& file, const ElfSection& section) {
+  if ((section.header.sh_flags & SHF_COMPRESSED) == 0) return std::nullopt;
+  const auto bytes = file.contents(section);
+  Elf64_Chdr compression;
+  if (bytes.size() < sizeof compression) return std::nullopt;
+  std::memcpy(&compression, bytes.data(), sizeof compression);
+  return compression.ch_type == kZstd ? std::optional(compression) : std::nullopt;
 }
 
 /// Decompresses one section to the end of the copy, and points its header there.
-Status expand(int copy, std::span<const std::byte> file, const Elf64_Chdr& compression, std::uint64_t& end,
-              Elf64_Shdr& section) {
-  if (compression.ch_size > kMaxSize - end) return Error{"its debug sections take more than 4 GiB"};
-  const std::span<const std::byte> packed =
-      file.subspan(section.sh_offset + sizeof(Elf64_Chdr), section.sh_size - sizeof(Elf64_Chdr));
+Status expand(int copy, std::span<const std::byte> packed, const Elf64_Chdr& compression, std::uint64_t& end,
+              GElf_Shdr& section) {
+  if (end > kMaxSize || compression.ch_size > kMaxSize - end) return Error{"its debug sections take more than 4 GiB"};
   // zstd's own greatest ratio, so that a small file cannot ask for much. Linkers write several frames: mold does.
   if (compression.ch_size / 32768 > packed.size()) return Error{"a section compressed with zstd is damaged"};
   const std::unique_ptr<std::byte[]> plain(new (std::nothrow) std::byte[compression.ch_size]);
@@ -98,34 +70,26 @@ Status expand(int copy, std::span<const std::byte> file, const Elf64_Chdr& compr
 
 Result<int> with_plain_sections(int fd) {
   Descriptor original(fd);
-  struct stat status {};
-  if (::fstat(fd, &status) != 0 || status.st_size <= 0) return original.release();
-  const auto file_size = static_cast<std::uint64_t>(status.st_size);
-  Elf64_Ehdr header;
-  std::vector<Elf64_Shdr> sections = section_headers(fd, file_size, header);
+  const auto file = ElfFile::borrowing(fd, ElfAccess::kMap);
+  if (!file.is_x86_64()) return original.release();
+  const std::span<const std::byte> whole = file.whole();
   Descriptor copy;
-  std::uint64_t end = file_size;
-  std::unique_ptr<const std::byte, Unmap> file(nullptr, {file_size});
-  for (Elf64_Shdr& section : sections) {
-    Elf64_Chdr compression;
-    if (!is_zstd(fd, section, file_size, compression)) continue;
+  std::uint64_t end = whole.size();
+  for (ElfSection& section : file.sections()) {
+    const auto compression = zstd_of(file, section);
+    if (!compression) continue;
     if (!copy) {
       copy = Descriptor(::memfd_create("karst-symbols", MFD_CLOEXEC));
       if (!copy) return Error{std::string("no memory for its debug sections: ") + std::strerror(errno)};
-      void* mapped = ::mmap(nullptr, file_size, PROT_READ, MAP_PRIVATE, fd, 0);
-      if (mapped == MAP_FAILED) return Error{std::string("it cannot be read: ") + std::strerror(errno)};
-      file.reset(static_cast<const std::byte*>(mapped));
-      if (!write_at(copy.get(), file.get(), file_size, 0)) return Error{"no memory for its debug sections"};
+      if (!write_at(copy.get(), whole.data(), whole.size(), 0)) return Error{"no memory for its debug sections"};
     }
-    if (Status done = expand(copy.get(), {file.get(), file_size}, compression, end, section); !done)
-      return done.error();
+    const auto packed = file.contents(section).subspan(sizeof *compression);
+    if (Status done = expand(copy.get(), packed, *compression, end, section.header); !done) return done.error();
+    const std::uint64_t at = file.header()->e_shoff + elf_ndxscn(section.handle) * sizeof section.header;
+    if (!write_at(copy.get(), reinterpret_cast<const std::byte*>(&section.header), sizeof section.header, at))
+      return Error{"no memory for its debug sections"};
   }
-  if (!copy) return original.release();
-  if (!write_at(copy.get(), reinterpret_cast<const std::byte*>(sections.data()), sections.size() * sizeof(Elf64_Shdr),
-                header.e_shoff)) {
-    return Error{"no memory for its debug sections"};
-  }
-  return copy.release();
+  return copy ? copy.release() : original.release();
 }
 
 }  // namespace karst::binary

@@ -20,7 +20,8 @@ bool is_vdso(const std::filesystem::path& module) {
 Result<int> open_vdso() {
   const auto* image = reinterpret_cast<const unsigned char*>(getauxval(AT_SYSINFO_EHDR));  // NOLINT
   if (image == nullptr) return Error{"this system has no vdso"};
-  // The kernel made it, and maps it whole: its section headers are the last thing in it.
+  // An image in memory, whose size nobody says: not for ElfFile. The kernel made it, and maps it whole: its section
+  // headers are the last thing in it.
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof header);
   std::uint64_t size = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;

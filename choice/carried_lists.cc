@@ -1,11 +1,8 @@
 // The note of format/filter_list.h, read from a module's file, in a sandbox.
-#include <gelf.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <string_view>
 
 #include "base/descriptor.h"
+#include "binary/elf_file.h"
 #include "choice/function_lists.h"
 #include "format/filter_list.h"
 #include "format/sled_note.h"
@@ -28,22 +25,15 @@ void add_entry(std::string_view entry, ListChoice& lists) {
   if (kind == "only") lists.only.emplace_back(value);
 }
 
-void read_notes(Elf_Data* data, ListChoice& lists) {
-  GElf_Nhdr note;
-  std::size_t name = 0;
-  std::size_t content = 0;
-  for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
-    const char* bytes = static_cast<const char*>(data->d_buf);
-    if (note.n_type != format::kListNoteType || note.n_namesz != sizeof KARST_NOTE_NAME ||
-        std::memcmp(bytes + name, KARST_NOTE_NAME, sizeof KARST_NOTE_NAME) != 0)
-      continue;
-    std::string_view entries(bytes + content, note.n_descsz);
-    while (!entries.empty()) {
-      const auto end = entries.find('\0');
-      if (end == std::string_view::npos) break;
-      add_entry(entries.substr(0, end), lists);
-      entries.remove_prefix(end + 1);
-    }
+void read_note(const binary::ElfNote& note, ListChoice& lists) {
+  constexpr std::string_view kName(KARST_NOTE_NAME, sizeof KARST_NOTE_NAME);
+  if (note.type != format::kListNoteType || note.name != kName) return;
+  std::string_view entries = note.content;
+  while (!entries.empty()) {
+    const auto end = entries.find('\0');
+    if (end == std::string_view::npos) break;
+    add_entry(entries.substr(0, end), lists);
+    entries.remove_prefix(end + 1);
   }
 }
 
@@ -51,23 +41,11 @@ void read_notes(Elf_Data* data, ListChoice& lists) {
 
 ListChoice lists_in(const std::string& path) {
   ListChoice lists;
-  elf_version(EV_CURRENT);
-  const Descriptor file(sandbox::open_regular(path.c_str()));
-  if (!file) return lists;
-  Elf* elf = elf_begin(file.get(), ELF_C_READ_MMAP, nullptr);
-  std::size_t count = 0;
-  if (elf != nullptr && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
-    for (std::size_t i = 0; i < count; ++i) {
-      GElf_Phdr segment;
-      if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_NOTE) continue;
-      // mold puts notes aligned to 4 and to 8 bytes into one segment; those met in practice can be stepped through
-      // by 4.
-      Elf_Data* data =
-          elf_getdata_rawchunk(elf, static_cast<std::int64_t>(segment.p_offset), segment.p_filesz, ELF_T_NHDR);
-      if (data != nullptr) read_notes(data, lists);
-    }
-  }
-  if (elf != nullptr) elf_end(elf);
+  const binary::ElfFile file(Descriptor(sandbox::open_regular(path.c_str())), binary::ElfAccess::kMap);
+  if (!file.is_elf()) return lists;
+  for (const GElf_Phdr& segment : file.segments())
+    if (segment.p_type == PT_NOTE)
+      file.for_each_note(segment, segment.p_filesz, [&](const binary::ElfNote& note) { read_note(note, lists); });
   return lists;
 }
 

@@ -4,9 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "kernel/perf_ring.h"
@@ -57,34 +55,12 @@ void AddressSpaces::exit(std::uint32_t pid, std::uint32_t tid) {
   spaces_.erase(pid);
 }
 
-// A line: begin-end rights offset device inode path. The path may have spaces; the kernel writes a newline in it as
-// \012. What is no such line maps nothing.
-void AddressSpaces::begin_with(std::uint32_t pid, std::string_view maps, std::set<std::uint32_t> threads) {
+void AddressSpaces::begin_with(std::uint32_t pid, const std::vector<Mapping>& maps, std::set<std::uint32_t> threads) {
   exec(pid);
-  while (!maps.empty()) {
-    std::string_view line = maps.substr(0, maps.find('\n'));
-    maps.remove_prefix(std::min(maps.size(), line.size() + 1));
-    const auto word = [&line](char end) {
-      const std::string_view found = line.substr(0, line.find(end));
-      line.remove_prefix(std::min(line.size(), found.size() + 1));
-      return found;
-    };
-    const auto number = [](std::string_view text, int base, std::uint64_t& to) {
-      const auto read = std::from_chars(text.data(), text.data() + text.size(), to, base);
-      return read.ec == std::errc() && read.ptr == text.data() + text.size();
-    };
-    CodeMapping made;
-    CodeFile file;
-    const bool is_range = number(word('-'), 16, made.begin) && number(word(' '), 16, made.end);
-    const std::string_view rights = word(' ');
-    const bool is_place = number(word(' '), 16, made.offset);
-    word(' ');
-    if (!is_range || !is_place || !number(word(' '), 10, file.inode) || made.end <= made.begin || rights.size() < 3 ||
-        rights[2] != 'x')
-      continue;
-    line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
-    file.path = line.empty() ? "//anon" : line;  // as records have it
-    map(pid, made, std::move(file));
+  for (const Mapping& m : maps) {
+    if (!m.is_executable()) continue;
+    // Without a file they are called as in records.
+    map(pid, {m.begin, m.end, m.offset, 0}, {m.path.empty() ? "//anon" : m.path, {}, m.inode});
   }
   threads_[pid] = std::move(threads);
 }

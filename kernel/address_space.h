@@ -6,8 +6,9 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "base/process_maps.h"
 
 struct perf_event_header;
 
@@ -40,8 +41,8 @@ class AddressSpaces {
  public:
   /// PERF_RECORD_MMAP2, whose bytes follow the header.
   void map(std::uint16_t misc, std::span<const std::byte> record);
-  /// A process that runs already, with these threads; `maps` is its /proc/PID/maps.
-  void begin_with(std::uint32_t pid, std::string_view maps, std::set<std::uint32_t> threads);
+  /// A process that runs already, with these threads.
+  void begin_with(std::uint32_t pid, const std::vector<Mapping>& maps, std::set<std::uint32_t> threads);
   /// A process was forked, whose first thread is `tid`; it has what its parent had. `child` and `parent` are the same:
   /// it has this thread more.
   void fork(std::uint32_t child, std::uint32_t parent, std::uint32_t tid);

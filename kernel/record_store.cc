@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <string>
 #include <utility>
+
+#include "base/process_status.h"
 
 namespace karst::kernel {
 namespace {
@@ -15,15 +15,8 @@ using format::StateRecord;
 
 /// The process of a thread that runs on this machine; 0 when it has gone.
 std::uint32_t ask_for_process(std::uint32_t tid) {
-  std::ifstream in("/proc/" + std::to_string(tid) + "/status");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("Tgid:")) continue;
-    const std::size_t at = line.find_first_of("0123456789");
-    std::uint32_t pid = 0;
-    if (at != std::string::npos) std::from_chars(line.data() + at, line.data() + line.size(), pid);
-    return pid;
-  }
-  return 0;
+  const auto status = ProcessStatus::read("/proc/" + std::to_string(tid) + "/status");
+  return static_cast<std::uint32_t>(status.number("Tgid").value_or(0));
 }
 
 constexpr std::uint64_t kAll = ~std::uint64_t{0};  // ticks

@@ -31,6 +31,7 @@
 
 #include "base/descriptor.h"
 #include "base/fork_lock.h"
+#include "base/process_maps.h"
 #include "kernel/address_space.h"
 #include "kernel/cpus.h"
 #include "kernel/perf_ring.h"
@@ -289,8 +290,7 @@ void Sampler::Impl::close_waits() {
 }
 
 Status Sampler::Impl::look_at_memory() {
-  std::ifstream in(held->path("maps"));
-  const std::string maps{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const std::vector<Mapping> maps = read_maps(held->path("maps"));
   if (maps.empty()) return Error{"the process does not let its maps be read, which say where its code lies"};
   spaces.begin_with(static_cast<std::uint32_t>(held->number()), maps, {with_events.begin(), with_events.end()});
   return Unit{};

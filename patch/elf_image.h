@@ -1,5 +1,8 @@
 // The file of an executable or library as the dynamic linker maps it: bytes by ELF address, and what it relocates.
 // Hostile input: every place is compared with the file before it is read. Runs in the sandbox (sandbox/sandbox.h).
+//
+// It goes by program headers, as the dynamic linker does. libelf refuses a file whose table of sections is damaged, so
+// this is not binary/elf_file.h.
 #pragma once
 #include <elf.h>
 

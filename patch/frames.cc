@@ -154,10 +154,9 @@ Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
   if (!address) return none;
   const auto bytes = image.from(*address);
   if (bytes.empty()) return none;
-  elf_version(EV_CURRENT);
   const auto whole = image.whole();
-  frames.elf_.reset(elf_memory(reinterpret_cast<char*>(const_cast<std::byte*>(whole.data())), whole.size()));
-  if (!frames.elf_) return none;
+  frames.elf_ = binary::ElfFile::in_memory(whole);
+  if (!frames.elf_.is_elf()) return none;
   frames.cfi_.reset(dwarf_getcfi_elf(frames.elf_.get()));
   if (!frames.cfi_) return none;
 

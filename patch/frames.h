@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "binary/elf_file.h"
 #include "patch/elf_image.h"
 
 namespace karst::patch {
@@ -54,7 +55,6 @@ class Frames {
   void make_index();
 
   struct End {
-    void operator()(Elf* elf) const { elf_end(elf); }
     void operator()(Dwarf_CFI* cfi) const { dwarf_cfi_end(cfi); }
   };
   const ElfImage* image_ = nullptr;
@@ -62,7 +62,7 @@ class Frames {
   std::vector<std::optional<std::int64_t>> first_depths_;  // by the number of shared rules
   std::vector<std::uint32_t> index_;  // by piece of code: the first frame that ends behind its beginning
   // A module without sections has its table by its program headers: libdw's to free. With sections, too.
-  std::unique_ptr<Elf, End> elf_;
+  binary::ElfFile elf_;
   std::unique_ptr<Dwarf_CFI, End> cfi_;
 };
 

@@ -1,13 +1,13 @@
 #include "patch/tail_calls.h"
 
 #include <elfutils/libdw.h>
-#include <libelf.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <set>
 
+#include "binary/elf_file.h"
 #include "format/tail_calls.h"
 
 namespace karst::patch {
@@ -155,7 +155,6 @@ bool takes_registers_alone(std::string_view name) {
 }
 
 struct GiveBack {
-  void operator()(Elf* elf) const { elf_end(elf); }
   void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
 };
 
@@ -255,13 +254,10 @@ std::vector<symbols::ParametersOf> parameters_of(const ElfImage& image, const st
       if (f->link_name.empty() || symbol.name.find('.') != std::string_view::npos) f->link_name = symbol.name;
   for (const std::uint64_t address : image.global_functions())
     if (auto* const f = find(address)) f->is_local = false;
-  elf_version(EV_CURRENT);
-  const auto whole = image.whole();
-  const std::unique_ptr<Elf, GiveBack> elf(
-      elf_memory(reinterpret_cast<char*>(const_cast<std::byte*>(whole.data())), whole.size()));
+  const auto elf = binary::ElfFile::in_memory(image.whole());
   const bool reads = image.contents(".debug_info").size() <= kMostDebugInformation;
-  const std::unique_ptr<Dwarf, GiveBack> dwarf(elf && reads ? dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr)
-                                                            : nullptr);
+  const std::unique_ptr<Dwarf, GiveBack> dwarf(elf.is_elf() && reads ? dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr)
+                                                                     : nullptr);
   symbols::look_at_parameters(dwarf.get(), 0, asked);
   return asked;
 }

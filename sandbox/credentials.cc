@@ -3,11 +3,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
-#include <string>
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/process_status.h"
 
 namespace karst::sandbox {
+namespace {
+
+/// Of the real, effective, saved and file system's user or group; 0: all are root's.
+std::uint32_t first_not_of_root(const std::vector<std::uint64_t>& ids) {
+  const auto at = std::find_if(ids.begin(), ids.end(), [](std::uint64_t id) { return id != 0; });
+  return at == ids.end() ? 0 : static_cast<std::uint32_t>(*at);
+}
+
+}  // namespace
 
 std::optional<Credentials> Credentials::of_owner(uid_t uid, gid_t gid) {
   if (::geteuid() != 0 || uid == 0) return std::nullopt;
@@ -28,25 +39,11 @@ std::optional<Credentials> Credentials::of_process(pid_t pid, uid_t arena_uid, g
 std::optional<Credentials> Credentials::of_process(const HeldProcess& process, uid_t arena_uid, gid_t arena_gid) {
   if (::geteuid() != 0) return std::nullopt;
   Credentials found;
-  bool there = false;
-  std::ifstream status(process.path("status"));
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream words(line);
-    std::string key;
-    words >> key;
-    // Real, effective, saved and file system's: the first that is not root's counts.
-    if (key == "Uid:" || key == "Gid:") {
-      std::uint32_t id = 0;
-      std::uint32_t chosen = 0;
-      while (words >> id)
-        if (chosen == 0) chosen = id;
-      (key == "Uid:" ? found.uid : found.gid) = chosen;
-      there = there || key == "Uid:";
-    } else if (key == "Groups:") {
-      for (gid_t group = 0; words >> group;) found.groups.push_back(group);
-    }
-  }
-  if (there && found.uid != 0 && (arena_uid == 0 || arena_uid == found.uid)) return found;
+  const auto status = ProcessStatus::read(process.path("status"));
+  found.uid = first_not_of_root(status.numbers("Uid"));
+  found.gid = first_not_of_root(status.numbers("Gid"));
+  for (const std::uint64_t group : status.numbers("Groups")) found.groups.push_back(static_cast<gid_t>(group));
+  if (found.uid != 0 && (arena_uid == 0 || arena_uid == found.uid)) return found;
   return of_owner(arena_uid, arena_gid);
 }
 

@@ -27,6 +27,7 @@
 #include <utility>
 
 #include "base/fork_lock.h"
+#include "base/process_maps.h"
 #include "sandbox/read_whole.h"
 #include "sandbox/sandbox_helper.h"
 
@@ -138,16 +139,9 @@ void set_limits(const SandboxOptions& options) {
 
 /// The arenas of traced programs are mapped here, too: they may be written to.
 void unmap_arenas() {
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (maps == nullptr) return;
-  char line[4096];
-  while (std::fgets(line, sizeof line, maps) != nullptr) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::strstr(line, "/memfd:") == nullptr || std::sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
-    ::munmap(reinterpret_cast<void*>(begin), end - begin);  // NOLINT(performance-no-int-to-ptr)
-  }
-  std::fclose(maps);
+  for (const Mapping& m : read_maps("/proc/self/maps"))
+    if (m.path.starts_with("/memfd:"))
+      ::munmap(reinterpret_cast<void*>(m.begin), m.end - m.begin);  // NOLINT(performance-no-int-to-ptr)
 }
 
 /// If memory becomes short, this process goes first.

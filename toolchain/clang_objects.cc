@@ -1,8 +1,6 @@
 #include "toolchain/clang_objects.h"
 
 #include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "binary/elf_file.h"
 #include "format/sled_note.h"
 
 namespace karst::toolchain {
@@ -31,11 +29,6 @@ constexpr std::string_view kIndexName = "xray_fn_idx";  // where in the table ea
 constexpr std::uint64_t kMostAlignment = 1 << 16;       // libelf fills files up to where sections begin
 constexpr std::string_view kRelocations = ".rela";
 constexpr std::uint64_t kMostBeforeEntry = 5;  // an endbr64 and a byte
-
-struct CloseElf {
-  void operator()(Elf* elf) const { elf_end(elf); }
-};
-using ElfHandle = std::unique_ptr<Elf, CloseElf>;
 
 /// Beside a file whose name it is to get; else it is removed.
 class TemporaryFile {
@@ -94,11 +87,10 @@ struct UntracedFunctions {
 class Object {
  public:
   /// False if it is not a 64-bit x86 object that we understand.
-  bool read(Elf* elf) {
-    elf_ = elf;
-    GElf_Ehdr header;
-    if (gelf_getehdr(elf, &header) == nullptr || header.e_type != ET_REL || header.e_machine != EM_X86_64 ||
-        gelf_getclass(elf) != ELFCLASS64 || elf_getshdrnum(elf, &count_) != 0 || elf_getshdrstrndx(elf, &names_) != 0)
+  bool read(const binary::ElfFile& file) {
+    Elf* const elf = elf_ = file.get();
+    if (!file.is_x86_64() || file.type() != ET_REL || elf_getshdrnum(elf, &count_) != 0 ||
+        elf_getshdrstrndx(elf, &names_) != 0)
       return false;
     for (std::size_t i = 1; i < count_; ++i) {
       GElf_Shdr section;
@@ -433,12 +425,10 @@ class Copy {
 Status shorten_sled_tables(const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1) return Unit{};
-  const Descriptor in(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (in.get() < 0) return Unit{};
-  elf_version(EV_CURRENT);
-  const ElfHandle from(elf_begin(in.get(), ELF_C_READ_MMAP, nullptr));
+  // Mapped: the compiler has ended, and the object is the user's own.
+  const binary::ElfFile from(Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)), binary::ElfAccess::kMap);
   Object object;
-  if (from == nullptr || elf_kind(from.get()) != ELF_K_ELF || !object.read(from.get())) return Unit{};
+  if (!from.is_elf() || !object.read(from)) return Unit{};
   std::map<std::size_t, Table> tables;
   for (const std::size_t number : object.tables())
     if (auto table = object.shortened(number)) tables.emplace(number, std::move(*table));
@@ -450,7 +440,7 @@ Status shorten_sled_tables(const std::string& path) {
   TemporaryFile out(path, status.st_mode);
   if (out.descriptor() < 0) return problem(std::strerror(errno));
   {
-    const ElfHandle to(elf_begin(out.descriptor(), ELF_C_WRITE, nullptr));
+    const binary::ElfHandle to(elf_begin(out.descriptor(), ELF_C_WRITE, nullptr));
     if (to == nullptr || !Copy(object, from.get(), to.get()).write(tables, untraced)) return problem(elf_errmsg(-1));
   }
   if (!out.take_name()) return problem(std::strerror(errno));

@@ -86,8 +86,7 @@ class Table {
 
 bool is_code(const std::vector<Mapping>& mappings, const Edit& edit) {
   return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
-    return m.rights.starts_with("r-x") && !m.path.empty() && edit.address >= m.begin &&
-           edit.address + edit.size <= m.end;
+    return m.is_code() && !m.path.empty() && edit.address >= m.begin && edit.address + edit.size <= m.end;
   });
 }
 

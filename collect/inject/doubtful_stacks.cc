@@ -3,12 +3,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <span>
-#include <string>
 #include <utility>
 
+#include "base/process_maps.h"
 #include "sandbox/credentials.h"
 
 namespace karst::collect {
@@ -39,11 +37,9 @@ bool DoubtfulStacks::is_free(const StackWords& stack, const BusyCode& busy, cons
 
 void DoubtfulStacks::prepare() {
   if (unknown_.empty()) return;
-  std::ifstream file(process_.path("maps"));
-  const std::string maps{std::istreambuf_iterator<char>(file), {}};
   kernel::AddressSpaces now;
   const auto pid = static_cast<std::uint32_t>(process_.number());
-  now.begin_with(pid, maps, {pid});
+  now.begin_with(pid, read_maps(process_.path("maps")), {pid});
   if (!unwinder_ || *now.of(pid) != *spaces_.of(pid) || now.files() != spaces_.files()) {
     spaces_ = std::move(now);
     auto started = kernel::LiveUnwinder::start(spaces_.of(pid), spaces_.files(),

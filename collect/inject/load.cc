@@ -11,12 +11,11 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "arch/remote_call.h"
+#include "base/process_status.h"
 #include "collect/inject/allocator.h"
 #include "collect/inject/doubtful_stacks.h"
 #include "collect/inject/memory.h"
@@ -35,28 +34,15 @@ constexpr useconds_t kRoundMicroseconds = 5000;     // between two looks at all 
 constexpr char kRuntime[] = "libkarst.so";
 constexpr std::uint64_t kUsualVectorControl = 0x1f80;  // mxcsr at a program's start
 
-/// What a line of /proc/PID/status says; empty if there is none.
-std::string status_text(const HeldProcess& process, const std::string& key) {
-  std::ifstream status(process.path("status"));
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(key + ":\t")) return line.substr(key.size() + 2);
-  return {};
-}
-
-/// The first number of such a line; 0 if there is none.
-long status_number(const HeldProcess& process, const std::string& key) {
-  return std::strtol(status_text(process, key).c_str(), nullptr, 10);
-}
-
-/// Signals that have handlers.
-std::uint64_t status_bits(const HeldProcess& process, const std::string& key) {
-  return std::strtoull(status_text(process, key).c_str(), nullptr, 16);
+/// A mask, as of signals or capabilities; 0 where the process has ended.
+std::uint64_t mask_of(const ProcessStatus& status, std::string_view field) {
+  return status.number(field, 16).value_or(0);
 }
 
 /// The real, effective, saved and file system's user are all us.
-bool is_all_ours(const HeldProcess& process) {
-  std::istringstream users(status_text(process, "Uid"));
-  return std::all_of(std::istream_iterator<uid_t>(users), {}, [](uid_t user) { return user == geteuid(); });
+bool is_all_ours(const ProcessStatus& status) {
+  const auto users = status.numbers("Uid");
+  return std::all_of(users.begin(), users.end(), [](std::uint64_t user) { return user == geteuid(); });
 }
 
 std::string why_not_traced(const HeldProcess& process, int error) {
@@ -65,9 +51,10 @@ std::string why_not_traced(const HeldProcess& process, int error) {
   if (geteuid() == 0)
     return "the system does not let karst trace it, though it is root's (a container without CAP_SYS_PTRACE, or a "
            "security module)";
-  if (!is_all_ours(process))
+  const auto status = ProcessStatus::read(process.path("status"));
+  if (!is_all_ours(status))
     return "it runs with the rights of another user (setuid, or it has changed its user); only root may attach to it";
-  if (status_bits(process, "CapPrm") != 0)
+  if (mask_of(status, "CapPrm") != 0)
     return "it has capabilities that this user has not (of its file, for example); only root may attach to it";
   int scope = 0;
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
@@ -88,15 +75,16 @@ bool is_secure(const HeldProcess& process) {
 
 /// Whether a thread of it may be made to call something at all.
 Status check(const HeldProcess& process) {
-  if (const long tracer = status_number(process, "TracerPid"); tracer != 0)
+  const auto status = ProcessStatus::read(process.path("status"));
+  if (const auto tracer = status.number("TracerPid").value_or(0); tracer != 0)
     return Error{"process " + std::to_string(tracer) + " (a debugger, or strace) traces it already, and only one can"};
-  if (status_number(process, "Seccomp") != 0)
+  if (status.number("Seccomp").value_or(0) != 0)
     return Error{"it runs under a seccomp filter, which may end a process that loads a library"};
   if (is_secure(process))
     return Error{
         "its program has more rights than who started it (setuid, or capabilities of its file); libkarst does "
         "nothing in such a process"};
-  const long parent = status_number(process, "PPid");
+  const auto parent = static_cast<pid_t>(status.number("PPid").value_or(0));
   if (parent != 0 && syscall(SYS_kcmp, process.number(), parent, KCMP_VM, 0, 0) == 0)
     return Error{"it shares its parent's memory until it starts a program (vfork)"};
   return Unit{};
@@ -148,7 +136,7 @@ Result<Target> look(const HeldProcess& process, const ForeignMemory& memory, con
   Target target;
   memory.begin_look();
   target.mappings = mappings_of(process);
-  target.caught = status_bits(process, "SigCgt");
+  target.caught = mask_of(ProcessStatus::read(process.path("status")), "SigCgt");
   bool has_linker = false;
   // dlopen() loads into the namespace of who calls it, so the code must lie in the program's own, too.
   const auto own = own_modules(memory, target.mappings);
@@ -181,7 +169,7 @@ Result<Target> look(const HeldProcess& process, const ForeignMemory& memory, con
     }
     std::vector<char> bytes(size);
     const bool is_code = std::any_of(target.mappings.begin(), target.mappings.end(), [&](const Mapping& code) {
-      return code.rights.starts_with("r-x") && code.path == m.path && module->slack() >= code.begin &&
+      return code.is_code() && code.path == m.path && module->slack() >= code.begin &&
              module->slack() + size <= code.end;
     });
     if (target.place == 0 && is_code && module->slack_size() >= size &&

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include "arch/page.h"
 
@@ -32,8 +31,7 @@ void name_moved_code(std::vector<Mapping>& all) {
   const auto is_nameless = [](const Mapping& m) { return m.path.empty() || m.path.starts_with("[anon"); };
   for (std::size_t i = 1; i < all.size(); ++i) {
     const Mapping& before = all[i - 1];
-    if (!is_nameless(all[i]) || !all[i].rights.starts_with("r-x") || !before.path.starts_with('/') ||
-        before.end != all[i].begin)
+    if (!is_nameless(all[i]) || !all[i].is_code() || !before.path.starts_with('/') || before.end != all[i].begin)
       continue;
     std::size_t next = i + 1;
     while (next < all.size() && is_nameless(all[next]) && all[next].begin == all[next - 1].end) ++next;
@@ -47,17 +45,7 @@ void name_moved_code(std::vector<Mapping>& all) {
 }  // namespace
 
 std::vector<Mapping> mappings_of(const HeldProcess& process) {
-  std::vector<Mapping> all;
-  std::ifstream maps(process.path("maps"));
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream words(line);
-    Mapping m;
-    char dash = 0;
-    std::string device;
-    words >> std::hex >> m.begin >> dash >> m.end >> m.rights >> m.offset >> device >> std::dec >> m.inode >> std::ws;
-    std::getline(words, m.path);
-    if (dash == '-' && m.begin < m.end) all.push_back(std::move(m));
-  }
+  std::vector<Mapping> all = read_maps(process.path("maps"));
   name_moved_code(all);
   return all;
 }
@@ -229,7 +217,7 @@ void ForeignModule::for_each_slot(const ForeignMemory& memory, std::uint64_t& mo
 std::uint64_t find_in_runtime(const ForeignMemory& memory, const std::vector<Mapping>& mappings,
                               const std::string& name) {
   for (const Mapping& m : mappings) {
-    if (m.offset != 0 || !m.file_name().starts_with("libkarst.so")) continue;
+    if (m.offset != 0 || !m.is_runtime()) continue;
     const auto runtime = ForeignModule::of(memory, m.begin);
     return runtime ? runtime->find(memory, name) : 0;
   }
@@ -246,7 +234,7 @@ std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memor
     if (m.offset != 0 || !m.file_name().starts_with("ld-")) continue;
     // qemu's emulation of a program has that program's linker in memory, too, and its code is not to be executed.
     const auto end = std::find_if(first, mappings.end(), [&m](const Mapping& of) { return of.path != m.path; });
-    if (std::none_of(first, end, [](const Mapping& of) { return of.rights.starts_with("r-x"); })) continue;
+    if (std::none_of(first, end, [](const Mapping& of) { return of.is_code(); })) continue;
     const auto linker = ForeignModule::of(memory, m.begin);
     const std::uint64_t debug = linker ? linker->find(memory, "_r_debug") : 0;
     if (debug == 0) continue;

@@ -14,20 +14,10 @@
 
 #include "base/descriptor.h"
 #include "base/held_process.h"
+#include "base/process_maps.h"
 #include "base/result.h"
 
 namespace karst::collect {
-
-/// A line of /proc/PID/maps.
-struct Mapping {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::uint64_t offset = 0;  ///< in the file
-  std::uint64_t inode = 0;
-  std::string rights;  ///< like "r-xp"
-  std::string path;    ///< empty: no file
-  std::string file_name() const { return path.substr(path.find_last_of('/') + 1); }
-};
 
 /// In order of addresses; empty when the process is gone or may not be looked into. Code that a program has moved into
 /// memory without a file, between mappings of the file that it comes from, counts as mapped from there: for the sake of
@@ -82,7 +72,8 @@ class ForeignMemory {
   mutable std::uint32_t table_reads_ = 0;
 };
 
-/// A module as it is mapped: what its program headers and its dynamic section say.
+/// A module as it is mapped: what its program headers and its dynamic section say. It is no file, and each word of it
+/// may be missing or change: not for binary/elf_file.h.
 class ForeignModule {
  public:
   /// `base`: where its file's beginning is mapped. None: not an ELF file of 64 bits that makes sense.

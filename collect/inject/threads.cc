@@ -59,7 +59,7 @@ BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mapp
       base = m.begin;
       path = m.path;
     }
-    if (m.rights.size() < 3 || m.rights[2] != 'x') continue;
+    if (!m.is_executable()) continue;
     const std::string name = m.file_name();
     code_.push_back({m.begin, m.end});
     if (name.starts_with("libkarst.so") || name.starts_with("memfd:karst")) own_.push_back({m.begin, m.end});

@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <utility>
 
+#include "base/process_maps.h"
+#include "base/process_status.h"
 #include "choice/function_choice.h"
 #include "collect/arena/writer.h"
 #include "collect/inject/load.h"
@@ -29,13 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLink = "/memfd:karst-arena (deleted)";
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::string read_link(const std::string& path) {
   char target[4096];
@@ -82,12 +75,9 @@ Found look_in_descriptors(const HeldProcess& process) {
 /// For a program that closed all descriptors that it did not know.
 Found look_in_mappings(const HeldProcess& process) {
   Found found;
-  std::istringstream maps(read_all(process.path("maps")));
-  std::string before;
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find(kLink) == std::string::npos) continue;
-    const std::string path = process.path("map_files/") + line.substr(0, line.find(' '));
-    const Descriptor fd = open_memfd(path, O_RDWR);
+  for (const Mapping& m : read_maps(process.path("maps"))) {
+    if (m.path != kLink) continue;
+    const Descriptor fd = open_memfd(process.path(m.link()), O_RDWR);
     if (!fd) {
       found.error = errno;
       continue;
@@ -99,45 +89,24 @@ Found look_in_mappings(const HeldProcess& process) {
   return found;
 }
 
-/// A shared mapping of a file, which may be an arena's (file=PATH).
-struct MappedFile {
-  std::string range;
-  unsigned major = 0;
-  unsigned minor = 0;
-  std::uint64_t inode = 0;
-};
-
-/// Those that the process may write to, from their beginning on.
-std::vector<MappedFile> shared_files(const HeldProcess& process) {
-  std::vector<MappedFile> files;
-  std::istringstream maps(read_all(process.path("maps")));
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream words(line);
-    MappedFile file;
-    std::string rights;
-    std::string offset;
-    char colon = 0;
-    std::string path;
-    words >> file.range >> rights >> offset >> std::hex >> file.major >> colon >> file.minor >> std::dec >> file.inode;
-    words >> path;
-    if (rights == "rw-s" && offset.find_first_not_of('0') == std::string::npos && path.starts_with('/') &&
-        !path.starts_with("/memfd:") && !path.starts_with("/dev/zero"))
-      files.push_back(std::move(file));
-  }
-  return files;
+/// A file that is mapped from its beginning on, shared and to be written to: it may be an arena's (file=PATH).
+bool may_be_arena(const Mapping& m) {
+  return m.rights == "rw-s" && m.offset == 0 && m.path.starts_with('/') && !m.path.starts_with("/memfd:") &&
+         !m.path.starts_with("/dev/zero");
 }
 
 /// For a program whose arena lies in a file.
 Found look_in_files(const HeldProcess& process) {
   Found found;
-  for (const MappedFile& file : shared_files(process)) {
+  for (const Mapping& file : read_maps(process.path("maps"))) {
+    if (!may_be_arena(file)) continue;
     std::error_code error;
     std::vector<std::string> paths;
     for (fs::directory_iterator at(process.path("fd"), error), end; !error && at != end; at.increment(error))
       paths.push_back(at->path().string());
-    paths.push_back(process.path("map_files/") + file.range);
+    paths.push_back(process.path(file.link()));
     for (const std::string& path : paths) {
-      const Descriptor fd = open_arena_file(path, file.major, file.minor, file.inode);
+      const Descriptor fd = open_arena_file(path, file.device_major, file.device_minor, file.inode);
       if (!fd) continue;
       found.arena = own_arena(fd.get(), process);
       // Other files that are shared are nobody's arena.
@@ -146,6 +115,11 @@ Found look_in_files(const HeldProcess& process) {
     }
   }
   return found;
+}
+
+bool has_runtime(const HeldProcess& process) {
+  const auto maps = read_maps(process.path("maps"));
+  return std::any_of(maps.begin(), maps.end(), [](const Mapping& m) { return m.is_runtime(); });
 }
 
 std::string why_not(const HeldProcess& process, const ProcessFacts& p, const Found& descriptors,
@@ -162,7 +136,7 @@ std::string why_not(const HeldProcess& process, const ProcessFacts& p, const Fou
   if (descriptors.others || mappings.others)
     return who +
            " has only the trace memory of others: it is karst itself, or was forked and has made no traced call yet";
-  if (read_all(process.path("maps")).find("libkarst.so") != std::string::npos)
+  if (has_runtime(process))
     return who +
            " has libkarst loaded and traces nothing: no part of it was built with karst-g++, or tracing was not "
            "possible. 'karst attach' patches the functions of such a program";
@@ -182,19 +156,12 @@ Result<ProcessFacts> process_facts(pid_t pid) {
 Result<ProcessFacts> process_facts(const HeldProcess& process) {
   ProcessFacts facts;
   facts.pid = process.number();
-  std::istringstream status(read_all(process.path("status")));
-  bool any = false;
-  for (std::string line; std::getline(status, line);) {
-    any = true;
-    const auto value = line.find_first_not_of(" \t", line.find(':') + 1);
-    if (value == std::string::npos) continue;
-    if (line.starts_with("Name:")) facts.comm = line.substr(value);
-    if (line.starts_with("State:")) facts.state = line[value];
-    if (line.starts_with("Uid:")) facts.uid = static_cast<uid_t>(std::strtoul(line.c_str() + value, nullptr, 10));
-    if (line.starts_with("Threads:"))
-      facts.threads = static_cast<std::uint32_t>(std::strtoul(line.c_str() + value, nullptr, 10));
-  }
-  if (!any) return Error{"there is no process " + std::to_string(facts.pid)};
+  const auto status = ProcessStatus::read(process.path("status"));
+  facts.comm = status.field("Name");
+  if (const auto state = status.field("State"); !state.empty()) facts.state = state.front();
+  facts.uid = static_cast<uid_t>(status.number("Uid").value_or(facts.uid));
+  facts.threads = static_cast<std::uint32_t>(status.number("Threads").value_or(facts.threads));
+  if (status.empty()) return Error{"there is no process " + std::to_string(facts.pid)};
   std::string executable = read_link(process.path("exe"));
   constexpr std::string_view kDeleted = " (deleted)";
   if (executable.ends_with(kDeleted)) executable.resize(executable.size() - kDeleted.size());
@@ -213,11 +180,10 @@ std::uint32_t own_number(pid_t pid) {
 }
 
 std::uint32_t own_number(const HeldProcess& process) {
-  std::istringstream status(read_all(process.path("status")));
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("NStgid:"))
-      return static_cast<std::uint32_t>(std::atol(line.c_str() + line.find_last_of("\t ")));
-  return status.eof() && status.str().empty() ? 0 : static_cast<std::uint32_t>(process.number());
+  const auto status = ProcessStatus::read(process.path("status"));
+  if (status.empty()) return 0;
+  const auto numbers = status.numbers("NStgid");  // in each namespace, its own last
+  return numbers.empty() ? static_cast<std::uint32_t>(process.number()) : static_cast<std::uint32_t>(numbers.back());
 }
 
 std::string user_name(uid_t uid) {
@@ -292,7 +258,7 @@ Result<Attached> attach_or_load(const HeldProcess& process, const std::string& l
   if (facts->state == 'T')
     return Error{described(*facts) + " is stopped (SIGSTOP, Ctrl-Z); let it go on first: kill -CONT " +
                  std::to_string(process.number())};
-  if (read_all(process.path("maps")).find("libkarst.so") == std::string::npos) {
+  if (!has_runtime(process)) {
     if (const Status loaded = load_library(process, library); !loaded) return problem(loaded.error());
     found = attach(process);
     if (found) {

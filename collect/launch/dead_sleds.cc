@@ -1,10 +1,8 @@
 #include "collect/launch/dead_sleds.h"
 
-#include <gelf.h>
-
 #include <algorithm>
 #include <cstring>
-#include <string_view>
+#include <span>
 #include <vector>
 
 #include "format/sled_note.h"
@@ -17,21 +15,18 @@ struct Range {
   std::uint64_t end;
 };
 
-void add_entries(Elf_Scn* section, const GElf_Shdr& header, std::vector<std::uint64_t>& entries) {
-  const Elf_Data* data = elf_rawdata(section, nullptr);
-  if (data == nullptr || data->d_buf == nullptr) return;
-  std::vector<std::uint16_t> units(data->d_size / sizeof(std::uint16_t));
-  std::memcpy(units.data(), data->d_buf, units.size() * sizeof units[0]);
-  format::walk_sleds(units.data(), units.size(), header.sh_addr, 0,
-                     [&](const format::SledRecord& r, std::uint64_t /*number*/) {
-                       if ((r.kind & KARST_SLED_KIND_MASK) == KARST_SLED_ENTRY) entries.push_back(r.address);
-                       return true;
-                     });
+void add_entries(std::uint64_t begin, std::span<const std::byte> table, std::vector<std::uint64_t>& entries) {
+  std::vector<std::uint16_t> units(table.size() / sizeof(std::uint16_t));
+  if (!units.empty()) std::memcpy(units.data(), table.data(), units.size() * sizeof units[0]);
+  format::walk_sleds(units.data(), units.size(), begin, 0, [&](const format::SledRecord& r, std::uint64_t /*number*/) {
+    if ((r.kind & KARST_SLED_KIND_MASK) == KARST_SLED_ENTRY) entries.push_back(r.address);
+    return true;
+  });
 }
 
-void add_functions(Elf_Scn* section, const GElf_Shdr& header, std::vector<Range>& functions) {
-  Elf_Data* data = elf_getdata(section, nullptr);
-  if (data == nullptr || header.sh_entsize == 0) return;
+void add_functions(const binary::ElfSection& section, std::vector<Range>& functions) {
+  Elf_Data* data = elf_getdata(section.handle, nullptr);
+  if (data == nullptr || section.header.sh_entsize == 0) return;
   GElf_Sym symbol;
   for (int i = 0; gelf_getsym(data, i, &symbol) != nullptr; ++i)
     if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF && symbol.st_size != 0)
@@ -40,20 +35,15 @@ void add_functions(Elf_Scn* section, const GElf_Shdr& header, std::vector<Range>
 
 }  // namespace
 
-DeadSleds find_dead_sleds(Elf* elf) {
-  std::size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return {};
+DeadSleds find_dead_sleds(const binary::ElfFile& file) {
   std::vector<std::uint64_t> entries;
   std::vector<Range> functions;
   Range left_behind{0, 0};
-  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    const char* text = elf_strptr(elf, names, header.sh_name);
-    const std::string_view name = text != nullptr ? text : "";
-    if (name == "karst_sleds" || name == "karst_clang_sleds") add_entries(section, header, entries);
-    if (name == ".bolt.org.text") left_behind = {header.sh_addr, header.sh_addr + header.sh_size};
-    if (header.sh_type == SHT_SYMTAB) add_functions(section, header, functions);
+  for (const binary::ElfSection& s : file.sections()) {
+    if (s.name == "karst_sleds" || s.name == "karst_clang_sleds")
+      add_entries(s.header.sh_addr, file.contents(s), entries);
+    if (s.name == ".bolt.org.text") left_behind = {s.header.sh_addr, s.header.sh_addr + s.header.sh_size};
+    if (s.header.sh_type == SHT_SYMTAB) add_functions(s, functions);
   }
   DeadSleds found;
   found.functions = entries.size();

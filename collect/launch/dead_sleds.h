@@ -1,9 +1,9 @@
 // Tools that rewrite a program behind the linker (llvm-bolt) put its functions elsewhere. Sleds are then where the
 // functions were: in code that nobody executes.
 #pragma once
-#include <libelf.h>
-
 #include <cstdint>
+
+#include "binary/elf_file.h"
 
 namespace karst::collect {
 
@@ -13,6 +13,6 @@ struct DeadSleds {
 };
 /// Goes by the section that llvm-bolt leaves the old code in, and by symbols: where the file has some, and none of them
 /// names a function that has a sled, all of its sleds are dead.
-DeadSleds find_dead_sleds(Elf* elf);
+DeadSleds find_dead_sleds(const binary::ElfFile& file);
 
 }  // namespace karst::collect

@@ -1,7 +1,5 @@
 #include "collect/launch/plain_part.h"
 
-#include <gelf.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -36,22 +34,13 @@ std::optional<T> read(const Section& section, std::uint64_t address) {
 /// Sections by the names that compilers and linkers give them.
 class Sections {
  public:
-  explicit Sections(Elf* elf) {
-    std::size_t names = 0;
-    if (elf_getshdrstrndx(elf, &names) != 0) return;
-    for (Elf_Scn* s = elf_nextscn(elf, nullptr); s != nullptr; s = elf_nextscn(elf, s)) {
-      GElf_Shdr header;
-      if (gelf_getshdr(s, &header) == nullptr) continue;
-      const char* text = elf_strptr(elf, names, header.sh_name);
-      const std::string_view name = text != nullptr ? text : "";
-      Section section{header.sh_addr, header.sh_addr + header.sh_size, {}};
-      if (header.sh_type != SHT_NOBITS && is_read(name)) {
-        const Elf_Data* data = elf_rawdata(s, nullptr);
-        if (data != nullptr && data->d_buf != nullptr)
-          section.bytes = {static_cast<const std::byte*>(data->d_buf), data->d_size};
-      }
+  explicit Sections(const binary::ElfFile& file) {
+    for (const binary::ElfSection& s : file.sections()) {
+      const std::string_view name = s.name;
+      Section section{s.header.sh_addr, s.header.sh_addr + s.header.sh_size, {}};
+      if (is_read(name)) section.bytes = file.contents(s);
       if (name == "karst_sleds" || name == "karst_clang_sleds") add_units(section);
-      if (name == "xray_instr_map" && header.sh_size != 0) has_clangs_own = true;
+      if (name == "xray_instr_map" && s.header.sh_size != 0) has_clangs_own = true;
       if (name == KARST_UNTRACED_SECTION) add_untraced(section);
       if (name == ".eh_frame_hdr") index = section;
       if (name == ".eh_frame") frames = section;
@@ -88,13 +77,13 @@ std::uint64_t wide(std::int32_t distance) { return static_cast<std::uint64_t>(st
 }  // namespace
 
 // Linux Standard Base, "The .eh_frame_hdr section": the table is searched by halving, so it is in order.
-bool has_plain_part(Elf* elf) {
+bool has_plain_part(const binary::ElfFile& file) {
   constexpr std::uint32_t kUsual = 0x3b031b01;  // version 1; distances of 4 bytes, a count of 4, distances from here
   constexpr std::uint64_t kHeader = 12;
   constexpr std::uint64_t kSizeInFrame = 12;  // behind its length, its common part and its begin
-  GElf_Ehdr header;
-  const Sections sections(elf);
-  if (gelf_getehdr(elf, &header) == nullptr || sections.has_clangs_own) return false;
+  const auto header = file.header();
+  const Sections sections(file);
+  if (!header || sections.has_clangs_own) return false;
   const Section& index = sections.index;
   const auto form = read<std::uint32_t>(index, index.begin);
   if (!form) return false;  // nothing is patched without that table
@@ -110,7 +99,7 @@ bool has_plain_part(Elf* elf) {
     const std::uint64_t begin = index.begin + wide(entry->begin);
     const std::uint64_t size =
         read<std::uint32_t>(sections.frames, index.begin + wide(entry->frame) + kSizeInFrame).value_or(0);
-    if (size < kLeastSize || begin == header.e_entry) continue;
+    if (size < kLeastSize || begin == header->e_entry) continue;
     const auto is_code = [&](const Section& text) { return begin >= text.begin && begin < text.end; };
     if (std::none_of(sections.texts.begin(), sections.texts.end(), is_code)) continue;
     const auto inside = std::lower_bound(sections.traced.begin(), sections.traced.end(), begin);

@@ -72,8 +72,7 @@ void PlainPrograms::prepare(const HeldProcess& process, uid_t uid) {
   const std::string program = std::filesystem::read_symlink(process.path("exe"), error);
   look(program, process.path("exe"), true);
   for (const Mapping& m : mappings_of(process))
-    if (m.rights.starts_with("r-x") && m.path.starts_with('/') && m.path != program)
-      look(m.path, process.path("root" + m.path), false);
+    if (m.is_code() && m.path.starts_with('/') && m.path != program) look(m.path, process.path("root" + m.path), false);
 }
 
 Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, Parts parts, uid_t uid) {

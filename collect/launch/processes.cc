@@ -59,27 +59,18 @@ bool descriptors_are_short(int latest) {
          (getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(latest) + kKeptDescriptors > limit.rlim_cur);
 }
 
-enum class Mapped { kNothing, kRuntimeAlone, kOtherArena, kOneOfThese };
+}  // namespace
 
-/// What the process has mapped of the runtime and of these arenas.
-Mapped maps_any(pid_t pid, const std::set<std::uint64_t>& inodes) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
-  Mapped found = Mapped::kNothing;
-  for (std::string line; std::getline(in, line);) {
-    if (found == Mapped::kNothing && line.find("/libkarst.so") != std::string::npos) found = Mapped::kRuntimeAlone;
-    if (line.find(" rw-s ") == std::string::npos) continue;
-    if (line.find("/memfd:karst-arena") != std::string::npos) found = Mapped::kOtherArena;
-    // address perms offset device inode path; an arena may lie in any file
-    std::size_t at = 0;
-    for (int field = 0; field < 4 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
-    std::uint64_t inode = 0;
-    if (at != std::string::npos) std::from_chars(line.data() + at + 1, line.data() + line.size(), inode);
-    if (inodes.contains(inode)) return Mapped::kOneOfThese;
+MappedArena mapped_arena(const std::vector<Mapping>& mappings, const std::set<std::uint64_t>& inodes) {
+  MappedArena found = MappedArena::kNoRuntime;
+  for (const Mapping& m : mappings) {
+    if (found == MappedArena::kNoRuntime && m.is_runtime()) found = MappedArena::kNone;
+    if (m.rights != "rw-s") continue;
+    if (m.path.starts_with("/memfd:karst-arena")) found = MappedArena::kOther;
+    if (inodes.contains(m.inode)) return MappedArena::kOneOfThese;  // it may lie in any file
   }
   return found;
 }
-
-}  // namespace
 
 Processes::Processes(FunctionChooser& chooser) : chooser_(chooser) {}
 
@@ -250,10 +241,10 @@ bool Processes::find_silent_children() {
     if (start_of(pid) < first) continue;
     const Watched* known = latest(pid);
     if (known != nullptr && known->left()) continue;
-    const Mapped mapped = maps_any(pid, inodes_);
-    between_arenas_ =
-        between_arenas_ || (known == nullptr && mapped != Mapped::kNothing && mapped != Mapped::kOneOfThese);
-    if (mapped != Mapped::kOneOfThese) continue;
+    const MappedArena mapped = mapped_arena(read_maps("/proc/" + std::to_string(pid) + "/maps"), inodes_);
+    between_arenas_ = between_arenas_ ||
+                      (known == nullptr && mapped != MappedArena::kNoRuntime && mapped != MappedArena::kOneOfThese);
+    if (mapped != MappedArena::kOneOfThese) continue;
     Descriptor pidfd = open_process(pid);
     if (pidfd) silent_.push_back({pid, std::move(pidfd)});
   }

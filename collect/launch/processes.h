@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process_maps.h"
 #include "base/result.h"
 #include "collect/launch/choose_functions.h"
 #include "collect/launch/session.h"
@@ -18,6 +19,15 @@
 #include "collect/record/recording.h"
 
 namespace karst::collect {
+
+/// What a process has mapped of the runtime and of arenas.
+enum class MappedArena {
+  kNoRuntime,
+  kNone,   ///< the runtime alone
+  kOther,  ///< an arena in a memfd
+  kOneOfThese,
+};
+MappedArena mapped_arena(const std::vector<Mapping>& mappings, const std::set<std::uint64_t>& inodes);
 
 /// One thread.
 class Processes {

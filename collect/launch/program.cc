@@ -1,7 +1,6 @@
 #include "collect/launch/program.h"
 
 #include <fcntl.h>
-#include <gelf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "binary/elf_file.h"
 #include "collect/launch/foreign_file.h"
 #include "collect/launch/plain_part.h"
 #include "format/session.h"
@@ -24,45 +24,14 @@
 namespace karst::collect {
 namespace {
 
+using binary::ElfFile;
 using namespace std::string_view_literals;
 
 // Bounds of what is looked at, whatever a file says of itself. Real programs are far below.
-constexpr std::size_t kMostSegments = 256;
 constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 20;  // bytes of a segment
 constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 30;  // bytes of all tables of names
 constexpr std::size_t kMostLibraries = 4096;                  // that a program asks for
 constexpr std::size_t kMostName = 4096;
-
-/// An ELF file opened for reading its headers.
-class ElfFile {
- public:
-  explicit ElfFile(const std::filesystem::path& path) : fd_(open_regular_file(path)) {
-    elf_version(EV_CURRENT);
-    if (fd_) elf_ = elf_begin(fd_.get(), ELF_C_READ, nullptr);
-  }
-  ~ElfFile() {
-    if (elf_ != nullptr) elf_end(elf_);
-  }
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-
-  Elf* get() const { return elf_; }
-  bool is_elf() const { return elf_ != nullptr && elf_kind(elf_) == ELF_K_ELF; }
-
-  template <typename Visit>
-  void for_each_segment(Visit visit) const {
-    std::size_t count = 0;
-    if (elf_getphdrnum(elf_, &count) != 0) return;
-    for (std::size_t i = 0; i < std::min(count, kMostSegments); ++i) {
-      GElf_Phdr segment;
-      if (gelf_getphdr(elf_, static_cast<int>(i), &segment) != nullptr) visit(segment);
-    }
-  }
-
- private:
-  Descriptor fd_;
-  Elf* elf_ = nullptr;
-};
 
 /// One of the tables that the note tells of has something in it, or it has code of -finstrument-functions. A program
 /// of a plain compiler's objects that our wrapper linked has nothing, and is patched as others are. Addresses are
@@ -77,21 +46,14 @@ bool tells_of_sleds(std::string_view content) {
 }
 
 bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t type) {
+  constexpr std::string_view kName(KARST_NOTE_NAME, sizeof KARST_NOTE_NAME);
   if (segment.p_type != PT_NOTE) return false;
-  // As the runtime does: mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8.
-  Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(segment.p_offset),
-                                        std::min<std::uint64_t>(segment.p_filesz, kMostNotes), ELF_T_NHDR);
-  if (data == nullptr) return false;
-  GElf_Nhdr note;
-  std::size_t name = 0;
-  std::size_t content = 0;
-  for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
-    if (note.n_namesz == sizeof KARST_NOTE_NAME && note.n_type == type &&
-        std::memcmp(static_cast<const char*>(data->d_buf) + name, KARST_NOTE_NAME, sizeof KARST_NOTE_NAME) == 0)
-      return type != KARST_NOTE_TYPE ||
-             tells_of_sleds({static_cast<const char*>(data->d_buf) + content, note.n_descsz});
-  }
-  return false;
+  std::optional<bool> found;
+  file.for_each_note(segment, kMostNotes, [&](const binary::ElfNote& note) {
+    if (!found && note.type == type && note.name == kName)
+      found = type != KARST_NOTE_TYPE || tells_of_sleds(note.content);
+  });
+  return found.value_or(false);
 }
 
 std::string script_interpreter(const std::filesystem::path& path) {
@@ -106,17 +68,15 @@ std::string script_interpreter(const std::filesystem::path& path) {
 }
 
 bool is_static(const ElfFile& file) {
-  GElf_Ehdr header;
-  if (gelf_getehdr(file.get(), &header) == nullptr || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
-    return false;
+  if (file.type() != ET_EXEC && file.type() != ET_DYN) return false;
   bool dynamic = false;
   bool loads = false;
   bool has_runtime = false;
-  file.for_each_segment([&](const GElf_Phdr& s) {
+  for (const GElf_Phdr& s : file.segments()) {
     dynamic = dynamic || s.p_type == PT_INTERP;
     loads = loads || s.p_type == PT_LOAD;
     has_runtime = has_runtime || has_karst_note(file, s, KARST_NOTE_TYPE_RUNTIME);
-  });
+  }
   return loads && !dynamic && !has_runtime;
 }
 
@@ -129,48 +89,42 @@ struct Wants {
 Wants wants_of(const ElfFile& file) {
   std::vector<std::uint64_t> names;   // places in the texts
   std::uint64_t texts = 0, size = 0;  // where they are in memory
-  file.for_each_segment([&](const GElf_Phdr& s) {
-    if (s.p_type != PT_DYNAMIC) return;
-    Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset),
-                                          std::min<std::uint64_t>(s.p_filesz, kMostNotes), ELF_T_DYN);
+  const std::vector<GElf_Phdr> segments = file.segments();
+  for (const GElf_Phdr& s : segments) {
+    if (s.p_type != PT_DYNAMIC) continue;
+    Elf_Data* const data = file.chunk(s.p_offset, std::min<std::uint64_t>(s.p_filesz, kMostNotes), ELF_T_DYN);
     GElf_Dyn entry;
     for (int i = 0; data != nullptr && gelf_getdyn(data, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
       if (entry.d_tag == DT_NEEDED && names.size() < kMostLibraries) names.push_back(entry.d_un.d_val);
       if (entry.d_tag == DT_STRTAB) texts = entry.d_un.d_ptr;
       if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
     }
-  });
+  }
   Wants wants;
-  bool seen = false;
-  file.for_each_segment([&](const GElf_Phdr& s) {
-    if (s.p_type != PT_LOAD || texts < s.p_vaddr || texts - s.p_vaddr >= s.p_filesz || seen) return;
-    seen = true;
-    const std::uint64_t offset = texts - s.p_vaddr;
-    Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset + offset),
-                                          std::min({size, s.p_filesz - offset, kMostTexts}), ELF_T_BYTE);
-    if (data == nullptr) return;
-    const std::string_view all(static_cast<const char*>(data->d_buf), data->d_size);
-    for (const std::uint64_t name : names)
-      if (name < all.size())
-        wants.libraries.emplace_back(
-            all.substr(name, strnlen(all.data() + name, std::min(kMostName, all.size() - name))));
-    wants.notes = wants.notes || all.find("\0karst_api_"sv) != std::string_view::npos;
+  const auto holder = std::find_if(segments.begin(), segments.end(), [texts](const GElf_Phdr& s) {
+    return s.p_type == PT_LOAD && texts >= s.p_vaddr && texts - s.p_vaddr < s.p_filesz;
   });
+  if (holder == segments.end()) return wants;
+  const std::uint64_t offset = texts - holder->p_vaddr;
+  const std::string_view all =
+      file.text(holder->p_offset + offset, std::min({size, holder->p_filesz - offset, kMostTexts}));
+  for (const std::uint64_t name : names)
+    if (name < all.size())
+      wants.libraries.emplace_back(
+          all.substr(name, strnlen(all.data() + name, std::min(kMostName, all.size() - name))));
+  wants.notes = all.find("\0karst_api_"sv) != std::string_view::npos;
   return wants;
 }
 
 /// A table of symbols' names has one of these, each with the zeros around it that are to be there.
 std::string_view find_name(const ElfFile& file, std::initializer_list<std::string_view> names) {
   std::uint64_t most = kMostTexts;
-  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
-       section = elf_nextscn(file.get(), section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_STRTAB) continue;
-    if (header.sh_size > most) break;
-    most -= header.sh_size;
-    const Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) continue;
-    const std::string_view texts(static_cast<const char*>(data->d_buf), data->d_size);
+  for (const binary::ElfSection& s : file.sections()) {
+    if (s.header.sh_type != SHT_STRTAB) continue;
+    if (s.header.sh_size > most) break;
+    most -= s.header.sh_size;
+    const auto texts = file.contents(s);
+    if (texts.empty()) continue;
     for (const std::string_view name : names)
       if (memmem(texts.data(), texts.size(), name.data(), name.size()) != nullptr) return name;  // the quickest
   }
@@ -190,16 +144,10 @@ Loader loader_of(const ElfFile& file) {
 }
 
 std::string interpreter_of(const ElfFile& file) {
-  std::string path;
-  file.for_each_segment([&](const GElf_Phdr& s) {
-    if (s.p_type != PT_INTERP) return;
-    const Elf_Data* data =
-        elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(s.p_offset), s.p_filesz, ELF_T_BYTE);
-    if (data == nullptr || data->d_buf == nullptr) return;
-    const std::string_view text(static_cast<const char*>(data->d_buf), data->d_size);
-    path = text.substr(0, text.find('\0'));
-  });
-  return path;
+  std::string_view path;
+  for (const GElf_Phdr& s : file.segments())
+    if (s.p_type == PT_INTERP) path = file.text(s.p_offset, s.p_filesz);
+  return std::string(path.substr(0, path.find('\0')));
 }
 
 bool is_glibc(Loader loader) { return loader == Loader::kGlibc || loader == Loader::kOldGlibc; }
@@ -214,7 +162,7 @@ void take_loader(Loader loader, Program& program) {
 void take_interpreter(const ElfFile& file, Program& program) {
   const std::string path = interpreter_of(file);
   if (path.empty()) return;
-  const ElfFile interpreter(path);
+  const ElfFile interpreter(open_regular_file(path));
   if (!interpreter.is_elf()) return;  // the system says what it thinks of that
   const Loader loader = loader_of(interpreter);
   take_loader(loader == Loader::kNone ? Loader::kOther : loader, program);
@@ -245,12 +193,13 @@ Program describe(std::filesystem::path path, const std::vector<std::string>& com
     program.why_foreign = of_shell.why_foreign;
     program.has_old_glibc = of_shell.has_old_glibc;
   }
-  const ElfFile file(path);
+  const ElfFile file(open_regular_file(path));
   if (file.is_elf()) {
-    file.for_each_segment(
-        [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
-    if (program.has_sleds) program.dead_sleds = find_dead_sleds(file.get());
-    program.has_plain_part = program.has_sleds && has_plain_part(file.get());
+    const auto segments = file.segments();
+    program.has_sleds = std::any_of(segments.begin(), segments.end(),
+                                    [&file](const GElf_Phdr& s) { return has_karst_note(file, s, KARST_NOTE_TYPE); });
+    if (program.has_sleds) program.dead_sleds = find_dead_sleds(file);
+    program.has_plain_part = program.has_sleds && has_plain_part(file);
     program.is_static = is_static(file);
     take_interpreter(file, program);
     if (program.is_static) {
@@ -315,7 +264,7 @@ std::optional<Program> find_program(const std::vector<std::string>& command) {
 std::string program_of_process(const HeldProcess& process) {
   std::error_code error;
   std::string path = std::filesystem::read_symlink(process.path("exe"), error).string();
-  const ElfFile file(process.path("exe"));
+  const ElfFile file(open_regular_file(process.path("exe")));
   if (error || !file.is_elf() || !is_static(file) || !is_glibc(loader_of(file))) return path;
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // of a command line, which is the process's to write
   std::ifstream in(process.path("cmdline"), std::ios::binary);
@@ -346,11 +295,9 @@ Status check_traceable(const Program& program, const sandbox::Credentials& as, b
                    " has file capabilities: the system does not let the tracing runtime be loaded into it. "
                    "Run a copy of it"};
   }
-  const ElfFile file(program.path);
+  const ElfFile file(open_regular_file(program.path));
   if (!file.is_elf()) return Unit{};
-  GElf_Ehdr header;
-  if (gelf_getehdr(file.get(), &header) == nullptr) return Unit{};
-  if (header.e_machine != EM_X86_64 || gelf_getclass(file.get()) != ELFCLASS64)
+  if (!file.is_x86_64())
     return Error{name + " is a program for another architecture; this Karst traces x86-64 programs"};
   if (program.is_static && !may_be_static)
     return Error{name +

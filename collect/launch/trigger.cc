@@ -1,7 +1,6 @@
 #include "collect/launch/trigger.h"
 
 #include <fcntl.h>
-#include <gelf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "arch/page.h"
 #include "base/clock.h"
 #include "base/suggestion.h"
+#include "binary/elf_file.h"
 #include "collect/launch/foreign_file.h"
 #include "collect/launch/program.h"
 #include "format/moments.h"
@@ -20,25 +20,12 @@ namespace {
 
 /// Run-time address minus the address in the ELF file.
 std::optional<std::uint64_t> bias_of(const std::string& path, std::uint64_t begin, std::uint64_t offset) {
-  const Descriptor file = open_regular_file(path);
-  if (!file) return std::nullopt;
-  elf_version(EV_CURRENT);
-  Elf* elf = elf_begin(file.get(), ELF_C_READ, nullptr);
-  std::optional<std::uint64_t> bias;
-  std::size_t count = 0;
-  if (elf != nullptr && elf_getphdrnum(elf, &count) == 0) {
-    for (std::size_t i = 0; i < count && !bias; ++i) {
-      GElf_Phdr segment;
-      if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD ||
-          (segment.p_flags & PF_X) == 0)
-        continue;
-      const std::uint64_t first = segment.p_offset / arch::kPage * arch::kPage;
-      if (offset < first || offset >= segment.p_offset + segment.p_filesz) continue;
-      bias = begin - offset - (segment.p_vaddr - segment.p_offset);
-    }
+  for (const GElf_Phdr& s : binary::ElfFile(open_regular_file(path)).segments()) {
+    if (s.p_type != PT_LOAD || (s.p_flags & PF_X) == 0) continue;
+    const std::uint64_t first = s.p_offset / arch::kPage * arch::kPage;
+    if (offset >= first && offset < s.p_offset + s.p_filesz) return begin - offset - (s.p_vaddr - s.p_offset);
   }
-  if (elf != nullptr) elf_end(elf);
-  return bias;
+  return std::nullopt;
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -93,8 +80,7 @@ namespace {
 std::vector<Mapping> code_of(const HeldProcess& process) {
   std::vector<Mapping> found = mappings_of(process);
   std::erase_if(found, [](const Mapping& m) {
-    return m.inode == 0 || m.rights.size() != 4 || m.rights[2] != 'x' || !m.path.starts_with('/') ||
-           m.path.ends_with(" (deleted)");
+    return m.inode == 0 || !m.is_executable() || !m.path.starts_with('/') || m.path.ends_with(" (deleted)");
   });
   return found;
 }

@@ -106,9 +106,8 @@ std::vector<bool> true_modules(const std::vector<reader::Module>& modules, const
 }
 
 bool is_code_of(const std::string& path, std::uint64_t address, const std::vector<Mapping>& mappings) {
-  return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
-    return address >= m.begin && address < m.end && m.path == path && m.rights.find('x') != std::string::npos;
-  });
+  return std::any_of(mappings.begin(), mappings.end(),
+                     [&](const Mapping& m) { return m.contains(address) && m.path == path && m.is_executable(); });
 }
 
 Error about(const Attached& target, const Error& error) {

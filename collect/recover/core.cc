@@ -2,17 +2,14 @@
 // signal first; NT_SIGINFO; NT_FILE, the mapped files: their number, a page size, begin, end and place of each, names.
 #include "collect/recover/core.h"
 
-#include <elf.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <sys/procfs.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
+#include "binary/elf_file.h"
 #include "sandbox/sandbox.h"
 
 namespace karst::collect {
@@ -20,10 +17,6 @@ namespace {
 
 constexpr std::size_t kMostSegments = std::size_t{1} << 20;
 constexpr std::size_t kMostThreads = std::size_t{1} << 20;
-
-struct EndElf {
-  void operator()(Elf* elf) const { elf_end(elf); }
-};
 
 /// The beginning of a note's content as a T; zero if it is shorter.
 template <typename T>
@@ -47,33 +40,16 @@ void read_note(std::uint64_t type, std::string_view content, CoreFile& core) {
   }
 }
 
-void read_notes(Elf* elf, const GElf_Phdr& segment, CoreFile& core) {
-  Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<std::int64_t>(segment.p_offset), segment.p_filesz, ELF_T_NHDR);
-  if (data == nullptr) return;
-  GElf_Nhdr header;
-  std::size_t name = 0;
-  std::size_t content = 0;
-  for (std::size_t at = 0; (at = gelf_getnote(data, at, &header, &name, &content)) != 0;) {
-    const char* base = static_cast<const char*>(data->d_buf);
-    if (std::string_view(base + name, header.n_namesz).starts_with("CORE"))
-      read_note(header.n_type, {base + content, header.n_descsz}, core);
-  }
-}
-
 /// In the sandbox. An empty answer: it is no such core.
 void work(int descriptor, sandbox::AnswerWriter& answer) {
-  elf_version(EV_CURRENT);
-  const std::unique_ptr<Elf, EndElf> elf(elf_begin(descriptor, ELF_C_READ, nullptr));
-  GElf_Ehdr header;
-  std::size_t count = 0;
+  const auto elf = binary::ElfFile::borrowing(descriptor);
+  if (!elf.is_x86_64() || elf.type() != ET_CORE) return;
   CoreFile core;
-  if (elf == nullptr || gelf_getehdr(elf.get(), &header) == nullptr || header.e_type != ET_CORE ||
-      header.e_machine != EM_X86_64 || elf_getphdrnum(elf.get(), &count) != 0)
-    return;
-  for (std::size_t i = 0; i < std::min(count, kMostSegments); ++i) {
-    GElf_Phdr segment;
-    if (gelf_getphdr(elf.get(), static_cast<int>(i), &segment) == nullptr) continue;
-    if (segment.p_type == PT_NOTE) read_notes(elf.get(), segment, core);
+  for (const GElf_Phdr& segment : elf.segments(kMostSegments)) {
+    if (segment.p_type == PT_NOTE)
+      elf.for_each_note(segment, segment.p_filesz, [&core](const binary::ElfNote& note) {
+        if (note.name.starts_with("CORE")) read_note(note.type, note.content, core);
+      });
     if (segment.p_type == PT_LOAD && segment.p_filesz != 0)
       core.segments.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz});
   }

@@ -22,7 +22,8 @@ bool look_at(const char* path, FileIdentity& file) {
   return true;
 }
 
-/// A line is "7f10-7f20 r-xp 00001000 fe:00 11116556   /path": numbers of mappings, rights, offset, device, inode.
+/// A line is "7f10-7f20 r-xp 00001000 fe:00 11116556   /path": numbers of mappings, rights, offset, device, inode. Not
+/// by base/process_maps.h: a guest takes no memory and calls nothing but the system.
 class MappedFile {
  public:
   /// What is mapped at `address`.

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/held_process.h"
+#include "base/process_status.h"
 #include "collect/inject/memory.h"
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
@@ -48,10 +49,8 @@ class Sleeper {
 };
 
 long tracer_of(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("TracerPid:")) return std::stol(line.substr(10));
-  return -1;
+  const auto tracer = ProcessStatus::read("/proc/" + std::to_string(pid) + "/status").number("TracerPid");
+  return tracer ? static_cast<long>(*tracer) : -1;
 }
 
 struct Tried {

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <utility>
 
@@ -91,7 +89,7 @@ TEST(AddressSpaces, ForkedChildrenHaveTheirParentsAndGoTheirOwnWay) {
 // Two events of one thread tell each of its records twice.
 TEST(AddressSpaces, AThreadThatIsToldTwiceIsOne) {
   AddressSpaces spaces;
-  spaces.begin_with(1, "1000-2000 r-xp 00000000 08:01 5 /a\n", {1, 11});
+  spaces.begin_with(1, parse_maps("1000-2000 r-xp 00000000 08:01 5 /a\n"), {1, 11});
   for (int i = 0; i < 2; ++i) spaces.fork(1, 1, 12);
   for (const std::uint32_t tid : {11U, 11U, 12U, 12U}) spaces.exit(1, tid);
   EXPECT_EQ(spaces.of(1)->size(), 1U);
@@ -101,10 +99,8 @@ TEST(AddressSpaces, AThreadThatIsToldTwiceIsOne) {
 
 // The oracle is the loader's list of what it has mapped.
 TEST(AddressSpaces, OfAProcessThatRunsAreItsMaps) {
-  std::ifstream in("/proc/self/maps");
-  const std::string maps{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   AddressSpaces spaces;
-  spaces.begin_with(7, maps, {7});
+  spaces.begin_with(7, read_maps("/proc/self/maps"), {7});
   int segments = 0;
   const auto see = [&](const dl_phdr_info& info) {
     for (int i = 0; i < info.dlpi_phnum; ++i) {
@@ -131,20 +127,13 @@ TEST(AddressSpaces, OfAProcessThatRunsAreItsMaps) {
   EXPECT_GT(segments, 1);
 }
 
-TEST(AddressSpaces, LinesThatAreNoneMapNothing) {
+TEST(AddressSpaces, CodeWithoutAFileIsCalledAsInRecords) {
   AddressSpaces spaces;
   spaces.begin_with(1,
-                    "1000-2000 r--p 0 08:01 5 /data\n"
-                    "2000-1000 r-xp 0 08:01 5 /backwards\n"
-                    "x-2000 r-xp 0 08:01 5 /no number\n"
-                    "1000-2000 r-xp 0 08:01\n"
-                    "\n-\n    \n1000-2000 r-x",
-                    {1});
-  EXPECT_TRUE(spaces.of(1)->empty());
-  spaces.begin_with(1,
-                    "1000-2000 r-xp 00003000 08:01 5          /with a space (deleted)\n"
-                    "3000-4000 rwxp 00000000 00:00 0 \n"
-                    "5000-6000 r-xp 00000000 00:00 0 [vdso]",
+                    parse_maps("0000-1000 r--p 00000000 08:01 5 /data\n"
+                               "1000-2000 r-xp 00003000 08:01 5          /with a space (deleted)\n"
+                               "3000-4000 rwxp 00000000 00:00 0 \n"
+                               "5000-6000 r-xp 00000000 00:00 0 [vdso]"),
                     {1});
   ASSERT_EQ(spaces.of(1)->size(), 3U);
   EXPECT_EQ(spaces.of(1)->at(0).offset, 0x3000U);

@@ -11,9 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -27,18 +25,12 @@ struct Seen {
 };
 
 /// This process's code, by /proc/self/maps.
-void read_maps(Seen& seen) {
-  std::ifstream maps("/proc/self/maps");
+void see_code(Seen& seen) {
   AddressSpace space;
-  for (std::string line; std::getline(maps, line);) {
-    std::uint64_t begin = 0, end = 0, offset = 0, inode = 0;
-    char rights[8] = {};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %7s %lx %*s %lu %n", &begin, &end, rights, &offset, &inode, &path) < 5)
-      continue;
-    if (rights[2] != 'x') continue;
-    space.push_back({begin, end, offset, static_cast<std::uint32_t>(seen.files.size())});
-    seen.files.push_back({line.substr(static_cast<std::size_t>(path)), "", inode});
+  for (const Mapping& m : read_maps("/proc/self/maps")) {
+    if (!m.is_executable()) continue;
+    space.push_back({m.begin, m.end, m.offset, static_cast<std::uint32_t>(seen.files.size())});
+    seen.files.push_back({m.path, "", m.inode});
   }
   seen.sample.space = std::make_shared<const AddressSpace>(std::move(space));
 }
@@ -87,7 +79,7 @@ TEST(Unwinding, FindsWhatBacktraceFinds) {
   // What lies above main() must be in the copy.
   std::vector<char> some(100);
   deeper(seen, 12, 1, 2);
-  read_maps(seen);
+  see_code(seen);
   const Unwound unwound = unwind_here(std::span(&seen.sample, 1), seen.files);
   ASSERT_EQ(unwound.stacks.size(), 1U);
   const Unwound::Stack& stack = unwound.stacks[0];
@@ -118,7 +110,7 @@ TEST(Unwinding, FindsWhatBacktraceFinds) {
 TEST(Unwinding, EndsWhereTheCopyEnds) {
   Seen seen;
   deeper(seen, 12, 1, 2);
-  read_maps(seen);
+  see_code(seen);
   const std::size_t all = unwind_here(std::span(&seen.sample, 1), seen.files).stacks[0].functions.size();
   std::size_t last = 0;
   for (std::size_t size = 0; size < seen.sample.stack.size(); size += 40) {
@@ -135,7 +127,7 @@ TEST(Unwinding, EndsWhereTheCopyEnds) {
 TEST(Unwinding, OfAnyBytesEnds) {
   Seen seen;
   deeper(seen, 12, 1, 2);
-  read_maps(seen);
+  see_code(seen);
   std::uint64_t state = 88172645463325252U;
   const auto next = [&] {
     state ^= state << 13U;
@@ -158,7 +150,7 @@ TEST(Unwinding, OfAnyBytesEnds) {
 TEST(Unwinding, OfAnotherFileThanTheOneThatRanIsNone) {
   Seen seen;
   deeper(seen, 3, 1, 2);
-  read_maps(seen);
+  see_code(seen);
   for (CodeFile& file : seen.files) ++file.inode;
   const Unwound::Stack stack = unwind_here(std::span(&seen.sample, 1), seen.files).stacks[0];
   EXPECT_EQ(stack.functions.size(), 1U);
@@ -168,7 +160,7 @@ TEST(Unwinding, OfAnotherFileThanTheOneThatRanIsNone) {
 TEST(Unwinding, InTheSandboxIsTheSame) {
   Seen seen;
   deeper(seen, 12, 1, 2);
-  read_maps(seen);
+  see_code(seen);
   const Unwound here = unwind_here(std::span(&seen.sample, 1), seen.files);
   ASSERT_FALSE(here.stacks[0].cut);
   auto live = LiveUnwinder::start(seen.sample.space, seen.files, std::nullopt);
