@@ -58,6 +58,12 @@ void export_chrome(const reader::Trace& trace, const Options& options, Output& o
 /// Perfetto's protobuf (perfetto/trace/trace.proto): a track for each thread, on CLOCK_MONOTONIC_RAW.
 void export_perfetto(const reader::Trace& trace, const Options& options, Output& output);
 
+/// speedscope's JSON: events of each thread, in nanoseconds since the trace's first event.
+void export_speedscope(const reader::Trace& trace, const Options& options, Output& output);
+
+/// Callgrind's text: sums by function and by pairs of caller and callee, in nanoseconds. In memory are those alone.
+void export_callgrind(const reader::Trace& trace, const Options& options, Output& output);
+
 struct Format {
   const char* name;
   const char* description;

@@ -55,6 +55,9 @@ std::span<const Format> formats() {
       {"chrome", "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer",
        export_chrome},
       {"perfetto", "protobuf for ui.perfetto.dev and trace_processor; compact", export_perfetto},
+      {"speedscope", "JSON for speedscope: every call, thread by thread, and its sandwich view", export_speedscope},
+      {"callgrind", "text for KCachegrind and callgrind_annotate: sums by function and by who called it",
+       export_callgrind},
   };
   return kFormats;
 }
