@@ -50,19 +50,23 @@ Remark remark_on(std::uint8_t marks);
 /// Writes `trace` to `output`, and stops early when that failed; Output::finish(), the caller's, tells why.
 using Exporter = void (*)(const reader::Trace& trace, const Options& options, Output& output);
 
-/// The JSON of Chrome's trace-event format: complete events ("ph":"X"), times in microseconds since the trace's first
-/// event with three decimals, and viztracer's `file_info`, by which vizviewer finds the source of the
-/// call named "name (file:line)".
-void export_chrome(const reader::Trace& trace, const Options& options, Output& output);
+// The formats: a name, by which export_NAME() is declared, and a line for the help.
+//   chrome      complete events ("ph":"X"), times in microseconds since the trace's first event with three decimals,
+//   and
+//               viztracer's `file_info`, by which vizviewer finds the source of the call named "name (file:line)"
+//   perfetto    perfetto/trace/trace.proto: a track for each thread, on CLOCK_MONOTONIC_RAW
+//   speedscope  events of each thread, in nanoseconds since the trace's first event
+//   callgrind   sums by function and by pairs of caller and callee, in nanoseconds; in memory are those alone
+#define KARST_EXPORT_FORMATS(F)                                                                               \
+  F(chrome, "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer") \
+  F(perfetto, "protobuf for ui.perfetto.dev and trace_processor; compact")                                    \
+  F(speedscope, "JSON for speedscope: every call, thread by thread, and its sandwich view")                   \
+  F(callgrind, "text for KCachegrind and callgrind_annotate: sums by function and by who called it")
 
-/// Perfetto's protobuf (perfetto/trace/trace.proto): a track for each thread, on CLOCK_MONOTONIC_RAW.
-void export_perfetto(const reader::Trace& trace, const Options& options, Output& output);
-
-/// speedscope's JSON: events of each thread, in nanoseconds since the trace's first event.
-void export_speedscope(const reader::Trace& trace, const Options& options, Output& output);
-
-/// Callgrind's text: sums by function and by pairs of caller and callee, in nanoseconds. In memory are those alone.
-void export_callgrind(const reader::Trace& trace, const Options& options, Output& output);
+#define KARST_DECLARE_EXPORTER(name, description) \
+  void export_##name(const reader::Trace& trace, const Options& options, Output& output);
+KARST_EXPORT_FORMATS(KARST_DECLARE_EXPORTER)
+#undef KARST_DECLARE_EXPORTER
 
 struct Format {
   const char* name;

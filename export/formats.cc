@@ -51,14 +51,9 @@ std::vector<Waking> wakings_of(const reader::Trace& trace, const Options& option
 }
 
 std::span<const Format> formats() {
-  static constexpr Format kFormats[] = {
-      {"chrome", "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer",
-       export_chrome},
-      {"perfetto", "protobuf for ui.perfetto.dev and trace_processor; compact", export_perfetto},
-      {"speedscope", "JSON for speedscope: every call, thread by thread, and its sandwich view", export_speedscope},
-      {"callgrind", "text for KCachegrind and callgrind_annotate: sums by function and by who called it",
-       export_callgrind},
-  };
+#define KARST_FORMAT(name, description) {#name, description, export_##name},
+  static constexpr Format kFormats[] = {KARST_EXPORT_FORMATS(KARST_FORMAT)};
+#undef KARST_FORMAT
   return kFormats;
 }
 
