@@ -43,6 +43,23 @@ struct ValueWriter {
 
 void write_value(Json& json, const TraceIndex& index, const Field& field, const void* row) {
   if (field.type != Type::kRows) return std::visit(ValueWriter{json, index, field.type}, field.get(row));
+  if (field.inner == answers::Inner::kRow) {
+    bool is_there = false;
+    field.each(row, [&](const void* of) {
+      is_there = true;
+      json.open('{');
+      write_row(json, index, *field.rows, of);
+      json.close('}');
+    });
+    if (!is_there) json.null();
+    return;
+  }
+  if (field.inner == answers::Inner::kValues) {
+    json.open('[');
+    field.each(row, [&](const void* of) { write_value(json, index, field.rows->fields.front(), of); });
+    json.close(']');
+    return;
+  }
   // Rows live as long as the call of `use`: a list for each field takes a round for each.
   json.open('{');
   for (const Field& inner : field.rows->fields) {

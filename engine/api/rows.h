@@ -1,5 +1,5 @@
-// An answer for the page: a row of a relation, which may hold rows of others, those as a list for each field. The page's
-// types and what reads them are made of the same declarations (page/src/backend/answers.ts).
+// An answer for the page: a row of a relation, which may hold rows of others, those as a list for each field. The
+// page's types and what reads them are made of the same declarations (page/src/backend/answers.ts).
 #pragma once
 #include "answers/relation.h"
 #include "base/json.h"
@@ -7,8 +7,9 @@
 
 namespace karst::engine {
 
-/// Fields of an object that is open, each under its key. What stands for a function, a thread or a process is its place
-/// among those of `index`, -1 where it has none; a number of 64 bits is text. What is not known is null.
+/// Fields of an object that is open, each under its key. One row within a row is an object, or null. What stands for a
+/// function, a thread or a process is its place among those of `index`, -1 where it has none; a number of 64 bits is
+/// text. What is not known is null.
 void write_row(Json& json, const TraceIndex& index, const answers::Relation& relation, const void* row);
 
 }  // namespace karst::engine
