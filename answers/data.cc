@@ -77,8 +77,7 @@ void write_inner(Json& json, const reader::Trace* trace, const Field& field, con
   }
   JsonSink alone(json, trace);
   alone.alone = true;
-  const auto has_rows = [](const Field& of) { return of.type == Type::kRows; };
-  const bool on_lines = std::any_of(field.rows->fields.begin(), field.rows->fields.end(), has_rows);
+  const bool on_lines = has_rows(*field.rows);
   json.key(field.key).open('[');
   field.each(row, [&](const void* inner) {
     if (field.inner == Inner::kValues) return field.rows->fields.front().put(inner, alone);

@@ -69,6 +69,11 @@ std::vector<const Relation*> with_inner(const std::vector<const Relation*>& rela
   return all;
 }
 
+bool has_rows(const Relation& relation) {
+  return std::any_of(relation.fields.begin(), relation.fields.end(),
+                     [](const Field& field) { return field.type == Type::kRows; });
+}
+
 const Relation& values_of(Type type) {
   static const std::vector<Relation> all = [] {
     std::vector<Relation> made;

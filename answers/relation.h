@@ -176,6 +176,9 @@ struct Field {
 /// These and, before each, the relations of rows within its rows; each once.
 std::vector<const Relation*> with_inner(const std::vector<const Relation*>& relations);
 
+/// Whether its rows hold rows.
+bool has_rows(const Relation& relation);
+
 /// What programs call a field.
 std::string name_for_programs(const std::string& key, Type type);
 

@@ -8,6 +8,7 @@
 #include "analysis/program_facts.h"
 #include "analysis/selection.h"
 #include "analysis/untraced.h"
+#include "answers/problems.h"
 #include "base/hex.h"
 #include "format/moments.h"
 #include "reader/moments.h"
@@ -417,18 +418,6 @@ std::string why_no_states(const reader::StateSource& source) {
   // Nobody watched: the trace has no record of its source.
   return "nobody recorded them in this process; 'karst attach PID --trigger PLACE' and 'karst run' record when threads "
          "run and wait";
-}
-
-const Relation& problems() {
-  using Row = reader::Problem;
-  static const Relation relation{
-      "problems",
-      "problem",
-      "A row for each thing that could not be used",
-      {field<Row>("message", Type::kText, "what it is, and what it costs",
-                  [](const Row& r) -> const std::string& { return r.message; }),
-       field<Row>("count", Type::kCount, "how often it was met", [](const Row& r) { return r.count; })}};
-  return relation;
 }
 
 const Relation& traces() {

@@ -49,9 +49,6 @@ struct TraceRow {
 /// All that `karst info` tells programs: one row.
 const Relation& traces();
 
-/// A row of problems() is a reader::Problem.
-const Relation& problems();
-
 /// When tracing of a process began, ticks.
 std::uint64_t tracing_begin(const reader::Trace& trace, const reader::Process& process);
 /// "measured against CLOCK_MONOTONIC_RAW"
