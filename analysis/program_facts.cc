@@ -70,4 +70,23 @@ std::map<std::uint32_t, std::string_view> thread_groups(const reader::Process& p
   return groups;
 }
 
+FunctionCounts functions_of(const reader::Process& process, const reader::Module& module) {
+  FunctionCounts counts;
+  for (const reader::Function& f : process.functions) {
+    if (f.id == 0 || f.tail_exit || f.module != module.index) continue;
+    ++counts.all;
+    if (f.note) continue;
+    if (f.name.empty() || (f.link_name.empty() && f.name.find("+0x") != std::string::npos)) ++counts.unnamed;
+    if (f.file.empty()) ++counts.without_line;
+  }
+  return counts;
+}
+
+std::uint64_t realtime_ns(const reader::Clock& clock, std::uint64_t ticks) {
+  if (clock.pairs.empty()) return 0;
+  const reader::ClockPair& pair = clock.pairs.front();
+  return ticks >= pair.ticks ? pair.realtime_ns + clock.to_ns(ticks - pair.ticks)
+                             : pair.realtime_ns - clock.to_ns(pair.ticks - ticks);
+}
+
 }  // namespace karst::analysis

@@ -34,4 +34,13 @@ std::map<std::string_view, PlotLook> plot_looks(const reader::Process& process);
 /// By reader::Thread::index: the group's name. What was said last counts.
 std::map<std::uint32_t, std::string_view> thread_groups(const reader::Process& process);
 
+/// How many functions of a module the trace knows, and of how many it does not tell all.
+struct FunctionCounts {
+  std::uint64_t all = 0, unnamed = 0, without_line = 0;
+};
+FunctionCounts functions_of(const reader::Process& process, const reader::Module& module);
+
+/// The wall-clock time of `ticks`, ns; 0: the trace does not tell.
+std::uint64_t realtime_ns(const reader::Clock& clock, std::uint64_t ticks);
+
 }  // namespace karst::analysis

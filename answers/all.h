@@ -6,7 +6,7 @@
 
 namespace karst::answers {
 
-/// In the order of their names.
+/// Those of rows within rows, too.
 const std::vector<const Relation*>& all_relations();
 
 }  // namespace karst::answers

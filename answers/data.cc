@@ -10,11 +10,6 @@
 namespace karst::answers {
 namespace {
 
-std::string_view name_of(const reader::Trace& trace, FunctionRef ref) {
-  if (ref.function == 0) return {};
-  return trace.function(trace.processes()[ref.process], ref.function).name;
-}
-
 constexpr int kShareDecimals = 6;
 
 void append(Output& to, char c) {
@@ -43,28 +38,56 @@ void append_csv(Output& to, std::string_view text) {
 
 struct JsonSink final : Sink {
   Json& json;
-  const reader::Trace& trace;
+  const reader::Trace* trace;
   const Field* field = nullptr;
+  bool alone = false;  // the value without its name
 
-  JsonSink(Json& to, const reader::Trace& of) : json(to), trace(of) {}
+  JsonSink(Json& to, const reader::Trace* of) : json(to), trace(of) {}
+  Json& name() { return alone ? json : json.known_key(field->name); }
   template <typename T>
   void write(const T& value) {
-    json.known_key(field->name).value(value);
+    name().value(value);
   }
   void none() override {}
   void flag(bool flag) override { write(flag); }
   void whole(std::uint64_t number) override { write(number); }
   void number(std::int64_t number) override { write(number); }
-  void real(double number) override { json.known_key(field->name).value(number, kShareDecimals); }
+  void real(double number) override { name().value(number, kShareDecimals); }
   void text(std::string_view text) override { write(text); }
-  void function(FunctionRef ref) override { write(name_of(trace, ref)); }
+  void function(FunctionRef ref) override {
+    const bool is_one = ref.function != 0;
+    write(is_one ? std::string_view(trace->function(trace->processes()[ref.process], ref.function).name) : "");
+  }
   void thread(ThreadRef ref) override {
     if (ref.thread == nullptr) return;
     write(ref.thread->tid);
-    json.known_key(field->key).value(ref.thread->name);
+    if (!alone) json.known_key(field->key).value(ref.thread->name);
   }
-  void process(ProcessRef ref) override { write(trace.processes()[ref.process].pid); }
+  void process(ProcessRef ref) override { write(trace->processes()[ref.process].pid); }
 };
+
+void write_inner(Json& json, const reader::Trace* trace, const Field& field, const void* row) {
+  if (field.inner == Inner::kRow) {
+    field.each(row, [&](const void* inner) {
+      json.key(field.key).open('{');
+      write_fields(json, trace, *field.rows, inner);
+      json.close('}');
+    });
+    return;
+  }
+  JsonSink alone(json, trace);
+  alone.alone = true;
+  const bool on_lines = has_rows(*field.rows);
+  json.key(field.key).open('[');
+  field.each(row, [&](const void* inner) {
+    if (field.inner == Inner::kValues) return field.rows->fields.front().put(inner, alone);
+    if (on_lines) json.line();
+    json.open('{');
+    write_fields(json, trace, *field.rows, inner);
+    json.close('}');
+  });
+  json.close(']');
+}
 
 }  // namespace
 
@@ -74,7 +97,7 @@ std::string csv_field(std::string_view text) {
   return field + "\"";
 }
 
-Csv::Csv(const reader::Trace& trace, const Relation& relation, Output& output)
+Csv::Csv(const reader::Trace* trace, const Relation& relation, Output& output)
     : trace_(trace), relation_(relation), output_(output), names_(trace, csv_field) {
   std::string head;
   for (const Field& field : relation.fields) {
@@ -111,7 +134,7 @@ void Csv::real(double number) {
 void Csv::text(std::string_view text) { append_csv(output_, text); }
 void Csv::function(FunctionRef ref) {
   output_.append(ref.function == 0 ? std::string_view("\"\"")
-                                   : std::string_view(names_.of(trace_.processes()[ref.process], ref.function)));
+                                   : std::string_view(names_.of(trace_->processes()[ref.process], ref.function)));
 }
 void Csv::thread(ThreadRef ref) {
   if (ref.thread == nullptr) return none();
@@ -119,27 +142,21 @@ void Csv::thread(ThreadRef ref) {
     thread_ = {ref.thread, std::to_string(ref.thread->tid) + "," + csv_field(ref.thread->name)};
   output_.append(thread_.text);
 }
-void Csv::process(ProcessRef ref) { append_number(output_, trace_.processes()[ref.process].pid); }
+void Csv::process(ProcessRef ref) { append_number(output_, trace_->processes()[ref.process].pid); }
 
-void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
+void write_fields(Json& json, const reader::Trace* trace, const Relation& relation, const void* row) {
   JsonSink writer(json, trace);
   for (const Field& field : relation.fields) {
-    if (field.type != Type::kRows) {
-      writer.field = &field;
-      field.put(row, writer);
+    if (field.type == Type::kRows) {
+      write_inner(json, trace, field, row);
       continue;
     }
-    json.key(field.key).open('[');
-    field.each(row, [&](const void* inner) {
-      json.open('{');
-      write_fields(json, trace, *field.rows, inner);
-      json.close('}');
-    });
-    json.close(']');
+    writer.field = &field;
+    field.put(row, writer);
   }
 }
 
-void write_row(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
+void write_row(Json& json, const reader::Trace* trace, const Relation& relation, const void* row) {
   json.line().open('{');
   write_fields(json, trace, relation, row);
   json.close('}');

@@ -1,7 +1,7 @@
 // Answers for programs: CSV (RFC 4180, with a line feed alone behind each line) and JSON, of any relation.
 //
 // Both have the same names: Field::name. What is not known is an empty field in CSV, and missing in JSON. CSV has
-// all fields but those that hold rows.
+// all fields but those that hold rows. A relation without functions, threads and processes needs no trace.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,8 +20,9 @@ std::string csv_field(std::string_view text);
 /// Writes the head when it is made, then a line for each row. Use from one thread.
 class Csv final : Sink {
  public:
-  /// All must outlive it.
-  Csv(const reader::Trace& trace, const Relation& relation, Output& output);
+  /// All must outlive it; null: there is no trace.
+  Csv(const reader::Trace* trace, const Relation& relation, Output& output);
+  Csv(const reader::Trace& trace, const Relation& relation, Output& output) : Csv(&trace, relation, output) {}
   void row(const void* row);
 
  private:
@@ -41,7 +42,7 @@ class Csv final : Sink {
   void thread(ThreadRef ref) override;
   void process(ProcessRef ref) override;
 
-  const reader::Trace& trace_;
+  const reader::Trace* trace_;
   const Relation& relation_;
   Output& output_;
   ReadyNames names_;
@@ -49,10 +50,16 @@ class Csv final : Sink {
   const Field* field_ = nullptr;  // the one that is written
 };
 
-/// The fields of a row, into an object that is open.
-void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row);
+/// The fields of a row, into an object that is open. Rows that have rows themselves stand on lines of their own.
+void write_fields(Json& json, const reader::Trace* trace, const Relation& relation, const void* row);
+inline void write_fields(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
+  write_fields(json, &trace, relation, row);
+}
 
 /// A row on a line of its own, as an object in a list that is open.
-void write_row(Json& json, const reader::Trace& trace, const Relation& relation, const void* row);
+void write_row(Json& json, const reader::Trace* trace, const Relation& relation, const void* row);
+inline void write_row(Json& json, const reader::Trace& trace, const Relation& relation, const void* row) {
+  write_row(json, &trace, relation, row);
+}
 
 }  // namespace karst::answers

@@ -14,7 +14,7 @@ class ReadyNames {
  public:
   using Form = std::string (*)(std::string_view);
   /// `end` stands behind each.
-  ReadyNames(const reader::Trace& trace, Form form, std::string_view end = {})
+  ReadyNames(const reader::Trace* trace, Form form, std::string_view end = {})
       : trace_(trace), form_(form), end_(end) {}
 
   /// Valid until the next process's is asked for.
@@ -23,12 +23,12 @@ class ReadyNames {
     process_ = &process;
     if (id >= names_.size()) names_.resize(id + std::size_t{1});  // ids have 23 bits
     std::string& name = names_[id];
-    if (name.empty()) name = form_(trace_.function(process, id).name).append(end_);
+    if (name.empty()) name = form_(trace_->function(process, id).name).append(end_);
     return name;
   }
 
  private:
-  const reader::Trace& trace_;
+  const reader::Trace* trace_;
   Form form_;
   std::string_view end_;
   const reader::Process* process_ = nullptr;

@@ -52,6 +52,42 @@ const Field* Relation::find(std::string_view called) const {
   return at == fields.end() ? nullptr : &*at;
 }
 
+namespace {
+
+void add_with_inner(std::vector<const Relation*>& all, const Relation& relation) {
+  if (std::find(all.begin(), all.end(), &relation) != all.end()) return;
+  for (const Field& field : relation.fields)
+    if (field.type == Type::kRows && field.inner != Inner::kValues) add_with_inner(all, *field.rows);
+  all.push_back(&relation);
+}
+
+}  // namespace
+
+std::vector<const Relation*> with_inner(const std::vector<const Relation*>& relations) {
+  std::vector<const Relation*> all;
+  for (const Relation* relation : relations) add_with_inner(all, *relation);
+  return all;
+}
+
+bool has_rows(const Relation& relation) {
+  return std::any_of(relation.fields.begin(), relation.fields.end(),
+                     [](const Field& field) { return field.type == Type::kRows; });
+}
+
+const Relation& values_of(Type type) {
+  static const std::vector<Relation> all = [] {
+    std::vector<Relation> made;
+    for (auto of = Type::kTime; of != Type::kRows; of = static_cast<Type>(static_cast<int>(of) + 1))
+      made.push_back(
+          {"values",
+           "value",
+           "A row for each value",
+           {field<Value>("value", of, "it alone", [](const Value& value) -> const Value& { return value; })}});
+    return made;
+  }();
+  return all[static_cast<std::size_t>(type)];
+}
+
 bool sorts_upwards(Type type) {
   switch (type) {
     case Type::kDuration:

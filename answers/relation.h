@@ -131,6 +131,13 @@ void put_value(Sink& sink, const T& what) {
 struct Relation;
 using UseRow = std::function<void(const void* row)>;
 
+/// What a field of kRows holds.
+enum class Inner : std::uint8_t {
+  kRows,
+  kRow,     ///< one or none: an object of its own
+  kValues,  ///< rows of one field, which is all that is written of them
+};
+
 /// How people see a field.
 struct Look {
   enum class Shown : std::uint8_t {
@@ -159,11 +166,18 @@ struct Field {
   bool may_lack = false;  ///< its value may be unknown in a row
   Look look = {};
   // Of kRows alone: their relation, and how to come by them.
+  Inner inner = Inner::kRows;
   const Relation* rows = nullptr;
   std::function<void(const void* row, const UseRow& use)> each = {};
 
   Value get(const void* row) const;
 };
+
+/// These and, before each, the relations of rows within its rows; each once.
+std::vector<const Relation*> with_inner(const std::vector<const Relation*>& relations);
+
+/// Whether its rows hold rows.
+bool has_rows(const Relation& relation);
 
 /// What programs call a field.
 std::string name_for_programs(const std::string& key, Type type);
@@ -176,6 +190,8 @@ struct Relation {
   /// What people see behind the last column where lines have no end; null: nothing.
   std::function<std::string(const void* row)> behind = {};
   std::string behind_title = {};  ///< above that
+  /// What programs call the list of its rows, where that is not its name.
+  std::string listed_as = {};
 
   /// By its key, or by what stands above its column. Null: there is no such field.
   const Field* find(std::string_view called) const;
@@ -218,6 +234,31 @@ Field rows(std::string key, std::string sentence, const Relation& relation, Each
           .look = {.shown = Look::Shown::kAsked},
           .rows = &relation,
           .each = [each](const void* row, const UseRow& use) { each(*static_cast<const Row*>(row), use); }};
+}
+
+/// One row or none: `each` calls use() at most once.
+template <typename Row, typename Each>
+Field row(std::string key, std::string sentence, const Relation& relation, Each each) {
+  Field made = rows<Row>(std::move(key), std::move(sentence), relation, each);
+  made.inner = Inner::kRow;
+  return made;
+}
+
+/// Rows of one field of that type: a Value is a row.
+const Relation& values_of(Type type);
+
+/// Values of that type: `each(row, use)` calls use() with what value_of() takes.
+template <typename Row, typename Each>
+Field list(std::string key, Type type, std::string sentence, Each each) {
+  Field made =
+      rows<Row>(std::move(key), std::move(sentence), values_of(type), [each](const Row& row, const UseRow& use) {
+        each(row, [&use]<typename T>(T&& what) {
+          const Value value = value_of(std::forward<T>(what));
+          use(&value);
+        });
+      });
+  made.inner = Inner::kValues;
+  return made;
 }
 
 /// 0 where there is no whole.

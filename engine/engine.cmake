@@ -37,7 +37,7 @@ set(engine_sources
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
   analysis/kept_off analysis/wait_stacks analysis/waits
-  answers/locks answers/relation answers/requests
+  answers/locks answers/problems answers/relation answers/requests
   base/json base/plain_name base/text base/utf8
   columns/edges columns/flame columns/selection columns/table
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers

@@ -29,7 +29,7 @@ bool is_none(const Value& value) { return std::holds_alternative<std::monostate>
 
 /// In letters and digits, as people read it.
 struct Words {
-  const reader::Trace& trace;
+  const reader::Trace* trace;
   Type type;
   bool whole = false;  // names of functions; else as plain_name() has them
 
@@ -54,16 +54,16 @@ struct Words {
   std::string operator()(const std::string& text) const { return printable(text); }
   std::string operator()(FunctionRef ref) const {
     if (ref.function == 0) return {};
-    const std::string_view name = trace.function(trace.processes()[ref.process], ref.function).name;
+    const std::string_view name = trace->function(trace->processes()[ref.process], ref.function).name;
     return printable(whole ? std::string(name) : std::string(plain_name(name)));
   }
   std::string operator()(ThreadRef ref) const {
     return ref.thread == nullptr ? "-" : fmt::format("{} {}", ref.thread->tid, printable(ref.thread->name));
   }
-  std::string operator()(ProcessRef ref) const { return fmt::to_string(trace.processes()[ref.process].pid); }
+  std::string operator()(ProcessRef ref) const { return fmt::to_string(trace->processes()[ref.process].pid); }
 };
 
-std::string words_of(const reader::Trace& trace, const Field& field, const void* row, bool whole) {
+std::string words_of(const reader::Trace* trace, const Field& field, const void* row, bool whole) {
   std::string text =
       field.look.words ? field.look.words(row) : std::visit(Words{trace, field.type, whole}, field.get(row));
   if (field.look.most_width == 0) return text;
@@ -85,7 +85,7 @@ struct SortKey {
   }
 };
 
-SortKey sort_key(const reader::Trace& trace, const Field& field, const void* row) {
+SortKey sort_key(const reader::Trace* trace, const Field& field, const void* row) {
   const Value value = field.get(row);
   SortKey key{.last = is_none(value) || (field.look.last && field.look.last(row))};
   if (const auto* const whole = std::get_if<std::uint64_t>(&value)) {
@@ -110,7 +110,7 @@ SortKey sort_key(const reader::Trace& trace, const Field& field, const void* row
   return key;
 }
 
-void sort(const reader::Trace& trace, const Field& field, std::vector<const void*>& rows) {
+void sort(const reader::Trace* trace, const Field& field, std::vector<const void*>& rows) {
   std::vector<std::pair<SortKey, const void*>> keyed;
   keyed.reserve(rows.size());
   for (const void* row : rows) keyed.emplace_back(sort_key(trace, field, row), row);
@@ -198,7 +198,7 @@ std::string answer_footer(const Relation& relation, std::string_view example, st
   return text + std::string(rest);
 }
 
-Answer::Answer(const reader::Trace& trace, const Relation& relation, const AnswerOptions& options,
+Answer::Answer(const reader::Trace* trace, const Relation& relation, const AnswerOptions& options,
                std::vector<const void*> rows)
     : trace_(trace), relation_(relation), options_(options), rows_(std::move(rows)) {
   if (const Field* const field = relation.find(options.sort); field != nullptr) {
@@ -214,7 +214,7 @@ bool Answer::is_shown(const Field& field, bool wide) const {
   if (("," + columns_ + ",").find("," + field.key + ",") != std::string::npos) return true;
   if (field.key == sort_) return true;
   if (field.look.shown == Look::Shown::kAsked || (field.look.shown == Look::Shown::kWide && !wide)) return false;
-  if (field.type == Type::kProcess && trace_.processes().size() == 1) return false;
+  if (field.type == Type::kProcess && trace_->processes().size() == 1) return false;
   return std::any_of(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(shown_),
                      [&](const void* row) { return !is_none(field.get(row)); });
 }
@@ -226,11 +226,17 @@ Status Answer::known() const {
 }
 
 Status Answer::print_table(Screen& screen) const {
-  if (Status sorted = known(); !sorted) return sorted;
+  const Result<Table> made = table(screen.width() == 0);
+  if (!made) return made.error();
+  made->print(screen);
+  return Unit{};
+}
+
+Result<Table> Answer::table(bool wide) const {
+  if (Status sorted = known(); !sorted) return sorted.error();
   // The last field of all is the elastic column, whatever is asked for.
   std::vector<Column> columns;
   std::vector<const Field*> fields;
-  const bool wide = screen.width() == 0;
   const auto is_text = [](Type type) {
     return type == Type::kText || type == Type::kFunction || type == Type::kThread;
   };
@@ -251,15 +257,14 @@ Status Answer::print_table(Screen& screen) const {
     if (columns[i].narrow) chosen += (chosen.empty() ? "" : ",") + columns[i].key;
   Table table(std::move(columns),
               fields.back()->type == Type::kFunction || fields.back()->look.is_name ? Shorten::kName : Shorten::kEnd);
-  if (Status known = table.choose(chosen); !known) return known;
+  if (Status known = table.choose(chosen); !known) return known.error();
   for (std::size_t i = 0; i < shown_; ++i) {
     std::vector<std::string> cells;
     cells.reserve(fields.size());
     for (const Field* field : fields) cells.push_back(words_of(trace_, *field, rows_[i], field == fields.back()));
     table.add(std::move(cells), wide && relation_.behind ? relation_.behind(rows_[i]) : std::string());
   }
-  table.print(screen);
-  return Unit{};
+  return table;
 }
 
 void Answer::print_csv(Output& output) const {
@@ -268,7 +273,7 @@ void Answer::print_csv(Output& output) const {
 }
 
 void Answer::write_json(Json& json, Output& output) const {
-  json.key(relation_.name).open('[');
+  json.key(relation_.listed_as.empty() ? relation_.name : relation_.listed_as).open('[');
   for (std::size_t i = 0; i < shown_ && !output.failed(); ++i) {
     answers::write_row(json, trace_, relation_, rows_[i]);
     json.flush(output);
@@ -282,20 +287,43 @@ void Answer::say_left_out(Screen& screen, std::string one) const {
     screen.output().append(fmt::format("({} more; --limit 0: all)\n", plural(rows_.size() - shown_, one.c_str())));
 }
 
+void write_answer(const AnswerOptions& options, const Answer& answer, Output& output,
+                  const std::function<void(Json&)>& facts) {
+  if (options.format == "csv") return answer.print_csv(output);
+  Json json;
+  json.open('{');
+  facts(json);
+  answer.write_json(json, output);
+  json.close('}').flush(output);
+  output.append("\n");
+}
+
 int print_answer(const AnswerOptions& options, const Input& input, const Answer& answer,
                  const std::function<void(Json&)>& facts) {
   if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
-  return print_data(
-      options.format, input,
-      [&](Output& output) {
-        Json json;
-        json.open('{').field("trace", input.trace.name()).field("count", answer.count());
-        facts(json);
-        answer.write_json(json, output);
-        json.close('}').flush(output);
-        output.append("\n");
-      },
-      [&](Output& output) { answer.print_csv(output); });
+  warn_partial(input);
+  Output output = Output::to_stdout();
+  write_answer(options, answer, output, [&](Json& json) {
+    json.field("trace", input.trace.name()).field("count", answer.count());
+    facts(json);
+  });
+  return finish_output(output, input.trace);
+}
+
+int print_answer(const AnswerOptions& options, const Answer& answer, const std::function<void(Json&)>& facts) {
+  if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
+  if (options.is_text()) {
+    Screen screen(options.text);
+    if (Status printed = answer.print_table(screen); !printed) return fail(printed.error());
+    answer.say_left_out(screen);
+    return screen.finish();
+  }
+  Output output = Output::to_stdout();
+  write_answer(options, answer, output, [&](Json& json) {
+    json.field("count", answer.count());
+    facts(json);
+  });
+  return finish_output(output);
 }
 
 int print_table_or_data(const AnswerOptions& options, const Input& input, const Answer& answer) {

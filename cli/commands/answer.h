@@ -50,7 +50,11 @@ class Answer {
  public:
   /// `rows`, which must outlive it as all else does, are of the relation's type. They are sorted and cut.
   Answer(const reader::Trace& trace, const answers::Relation& relation, const AnswerOptions& options,
-         std::vector<const void*> rows);
+         std::vector<const void*> rows)
+      : Answer(&trace, relation, options, std::move(rows)) {}
+  /// Of no trace: the relation has no functions, threads and processes.
+  Answer(const answers::Relation& relation, const AnswerOptions& options, std::vector<const void*> rows)
+      : Answer(nullptr, relation, options, std::move(rows)) {}
 
   /// How many there are in all.
   std::size_t count() const { return rows_.size(); }
@@ -63,15 +67,19 @@ class Answer {
   /// Error: --columns or --sort name what there is not.
   Status print_table(Screen& screen) const;
   void print_csv(Output& output) const;
+  /// The same, to be printed elsewhere. `wide`: where lines have no end.
+  Result<Table> table(bool wide) const;
   /// A field of an object that is open: the relation's name, and its rows.
   void write_json(Json& json, Output& output) const;
   /// How many rows --limit has left out of the text, if any; a row is called `one`, or as its relation calls it.
   void say_left_out(Screen& screen, std::string one = {}) const;
 
  private:
+  Answer(const reader::Trace* trace, const answers::Relation& relation, const AnswerOptions& options,
+         std::vector<const void*> rows);
   bool is_shown(const answers::Field& field, bool wide) const;
 
-  const reader::Trace& trace_;
+  const reader::Trace* trace_;
   const answers::Relation& relation_;
   const AnswerOptions& options_;
   std::vector<const void*> rows_;
@@ -83,6 +91,15 @@ class Answer {
 /// Prints to stdout for other programs: {"trace": ..., "count": ..., `facts`, the answer}, or CSV. The exit status.
 int print_answer(
     const AnswerOptions& options, const Input& input, const Answer& answer,
+    const std::function<void(Json&)>& facts = [](Json&) {});
+
+/// Of no trace: {"count": ..., `facts`, the answer} or CSV; for people a table, and what --limit left out.
+int print_answer(
+    const AnswerOptions& options, const Answer& answer, const std::function<void(Json&)>& facts = [](Json&) {});
+
+/// {`facts`, the answer}, or CSV. The caller finishes `output`.
+void write_answer(
+    const AnswerOptions& options, const Answer& answer, Output& output,
     const std::function<void(Json&)>& facts = [](Json&) {});
 
 /// The same; for people a table, and what --limit left out. For answers that have no words of their own beside it.

@@ -205,7 +205,7 @@ bool print_text(const Input& input, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
   CallPlaceText place;
-  answers::ReadyNames names(input.trace, printable, "\n");
+  answers::ReadyNames names(&input.trace, printable, "\n");
   const auto print = [&](std::string_view head, std::string_view name) {
     output.append(width > head.size() ? std::string(head) + fit_name(name, width - head.size())
                                       : fit_text(head, width));

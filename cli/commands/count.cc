@@ -6,12 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "answers/programs.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "choice/function_filter.h"
 #include "cli/command.h"
+#include "cli/commands/answer.h"
 #include "cli/input/trace_input.h"
-#include "cli/text/csv.h"
 #include "cli/text/help.h"
 #include "cli/text/table.h"
 #include "cli/text/text.h"
@@ -22,39 +23,17 @@
 namespace karst::cli {
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-using Shown = std::vector<const collect::FunctionCount*>;
-
-Table table_of(const collect::Counts& counts, const Shown& shown) {
-  Table table({{"calls", "calls", false, true, 0, 15}, {"share", "share", false, true, 1, 7}, {"function", "function"}},
-              Shorten::kName);
-  for (const collect::FunctionCount* f : shown) {
-    std::string more = fmt::format("  [{}]", printable(base_name(f->module)));
-    if (!f->file.empty()) more += fmt::format("  {}:{}", printable(f->file), f->line);
-    const double share = 100.0 * static_cast<double>(f->calls) / static_cast<double>(counts.calls);
-    table.add({count_text(f->calls), fmt::format("{:.2f}%", share), printable(f->name)}, std::move(more));
+/// Text for people: to a screen, or of any width to a file. The exit status.
+int print_text(const Answer& answer, const CountOptions& options, bool to_screen, Output& out) {
+  if (to_screen) {
+    Screen screen(options.answer.text);
+    if (const Status printed = answer.print_table(screen); !printed) return fail(printed.error());
+    return screen.finish();
   }
-  return table;
-}
-
-void print_csv(const Shown& shown, Output& out) {
-  out.append("function,module,file,line,calls\n");
-  for (const collect::FunctionCount* f : shown)
-    out.append(fmt::format("{},{},{},{},{}\n", csv_field(f->name), csv_field(f->module), csv_field(f->file), f->line,
-                           f->calls));
-}
-
-void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, Output& out) {
-  Json json;
-  json.open('{').key("functions").open('[');
-  for (const collect::FunctionCount* f : shown) {
-    json.line().open('{').field("function", f->name).field("module", f->module).field("file", f->file);
-    json.field("line", f->line).field("calls", f->calls).close('}').flush(out);
-  }
-  json.line().close(']').field("calls", counts.calls).field("uncounted_calls", counts.uncounted);
-  json.field("processes", counts.processes).key("cpu_ns").value(cpu_ns, 0).close('}').flush(out);
-  out.append("\n");
+  const Result<Table> table = answer.table(true);
+  if (!table) return fail(table.error());
+  for (const std::string& line : table->lines(0)) out.append(line + "\n");
+  return kExitOk;
 }
 
 /// A glob (format/filter_list.h) that matches this name alone.
@@ -90,16 +69,12 @@ void add_count_options(Command command, CountOptions& options) {
     command.add_flag("--count", options.count,
                      "Count the calls of each function instead of recording them: exactly, for a tenth of the cost. "
                      "The counts go to standard output, or to --output; no trace is written");
-    add_format_options(command, options.format, {"text", "json", "csv"});
     command.add_option("--show", options.show, "Only functions whose demangled name matches").type_name("REGEX");
-    command.add_option("-n,--limit", options.limit, "Only the N functions called most")
-        .type_name("N")
-        .check(positive());
     command
         .add_option("--suggest", options.suggest,
                     "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
         .type_name("SHARE");
-    add_text_options(command, options.text);
+    add_answer_options(command, options.answer, answers::counted_functions(), "functions", "calls", 0);
   });
 }
 
@@ -109,7 +84,7 @@ int count_calls(const CountOptions& options, const ProgramOptions& program, cons
   if (options.suggest && !format::parse_budget(options.suggest->c_str(), ppm))
     return usage_error("--suggest " + *options.suggest + ": a share of time from 0.1% to 100% is needed, like 5%",
                        "run");
-  if (options.suggest && !options.format.empty() && options.format != "text")
+  if (options.suggest && !options.answer.is_text())
     return usage_error("--suggest makes a list of its own: it takes no --format", "run");
   const choice::FunctionFilter show(options.show ? std::vector{*options.show} : std::vector<std::string>());
   collect::LaunchOptions launch;
@@ -129,22 +104,19 @@ int count_calls(const CountOptions& options, const ProgramOptions& program, cons
   for (const reader::Problem& p : counts.problems) say(p.message);
   if (counts.uncounted != 0)
     say(count_text(counts.uncounted) + " calls were not counted: there was no memory for their counters");
-  Shown shown;
+  std::vector<answers::CountedFunctionRow> rows;
   for (const collect::FunctionCount& f : counts.functions)
-    if (show.keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
-  const double cpu_ns = ran->cpu_ns;
+    if (show.keeps(f.name)) rows.push_back({f.name, f.module, f.file, f.line, f.calls, counts.calls});
+  const Answer answer(answers::counted_functions(), options.answer, addresses(rows));
   if (options.suggest) {
-    print_suggestion(counts, options, ppm / 1e6, cpu_ns, *out);
-  } else if (options.format == "json") {
-    print_json(counts, shown, cpu_ns, *out);
-  } else if (options.format == "csv") {
-    print_csv(shown, *out);
-  } else if (output.empty()) {
-    Screen screen(options.text);
-    table_of(counts, shown).print(screen);
-    if (screen.finish() != kExitOk) return failed;
-  } else {
-    for (const std::string& line : table_of(counts, shown).lines(0)) out->append(line + "\n");
+    print_suggestion(counts, options, ppm / 1e6, ran->cpu_ns, *out);
+  } else if (!options.answer.is_text()) {
+    write_answer(options.answer, answer, *out, [&](Json& json) {
+      json.field("calls", counts.calls).field("uncounted_calls", counts.uncounted);
+      json.field("processes", counts.processes).key("cpu_ns").value(ran->cpu_ns, 0);
+    });
+  } else if (print_text(answer, options, output.empty(), *out) != kExitOk) {
+    return failed;
   }
   if (const Status done = out->finish(); !done) {
     fail(done.error());

@@ -1,23 +1,20 @@
 // karst run --count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
 #pragma once
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/commands/answer.h"
 #include "cli/input/program_options.h"
 #include "cli/options.h"
-#include "cli/text/terminal.h"
 
 namespace karst::cli {
 
 struct CountOptions {
   bool count = false;
-  std::string format;  ///< text, json or csv; empty: text
   std::optional<std::string> show;
   std::optional<std::string> suggest;
-  std::size_t limit = 0;  ///< 0: all
-  TextOptions text;
+  AnswerOptions answer;
 };
 
 /// Heading of these options in the help.

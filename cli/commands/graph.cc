@@ -39,7 +39,8 @@ struct Graph {
   bool has(std::uint32_t number) const { return place_of.contains(number); }
 };
 
-void print_text(const Graph& graph, Screen& screen) {
+/// `edges`: rows of answers::edges(), in order.
+void print_text(const Graph& graph, const Answer& edges, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
   const auto print = [&](const columns::Edge& edge, char sign, std::string_view name) {
@@ -51,9 +52,10 @@ void print_text(const Graph& graph, Screen& screen) {
                                          : "") +
                   "\n");
   };
-  // Edges by function, each list by falling total as all of them are.
+  // Edges by function, each list in the order of all of them.
   std::vector<std::vector<const columns::Edge*>> callers(graph.report.functions.size()), callees(callers.size());
-  for (const columns::Edge& edge : graph.edges) {
+  for (const void* row : edges.rows()) {
+    const columns::Edge& edge = static_cast<const answers::EdgeRow*>(row)->of;
     if (const auto at = graph.place_of.find(edge.callee); at != graph.place_of.end() && edge.caller != edge.callee)
       callers[at->second].push_back(&edge);
     if (const auto at = graph.place_of.find(edge.caller); at != graph.place_of.end())
@@ -127,25 +129,15 @@ void print_picture(const Graph& graph, bool dot, Output& output) {
   if (dot) output.append("}\n");
 }
 
-void print_json(const Graph& graph, const reader::Trace& trace, Output& output) {
+/// A field of an object that is open: the functions of the report.
+void write_functions(Json& json, const Graph& graph, const reader::Trace& trace) {
   const answers::ReportContext context(graph.report);
-  const answers::Times times(trace);
-  Json json;
-  json.open('{').field("trace", trace.name()).key(answers::functions().name).open('[');
+  json.key(answers::functions().name).open('[');
   for (const analysis::FunctionReport& f : graph.report.functions) {
     const answers::FunctionRow row{context, f};
     answers::write_row(json, trace, answers::functions(), &row);
-    json.flush(output);
   }
-  json.line().close(']').key(answers::edges().name).open('[');
-  for (const columns::Edge& edge : graph.edges) {
-    const bool known = edge.caller != columns::kNoFunction;
-    const answers::EdgeRow row{edge, known ? &graph.name(edge.caller) : nullptr, graph.name(edge.callee), times};
-    answers::write_row(json, trace, answers::edges(), &row);
-    json.flush(output);
-  }
-  json.line().close(']').close('}').flush(output);
-  output.append("\n");
+  json.line().close(']');
 }
 
 }  // namespace
@@ -165,7 +157,9 @@ that, and their number. A call within another one of the same line adds nothing
 to the first.
 A recursion is one function that calls itself; through others it is a ring.
 dot is for Graphviz (karst report --callers --format dot | dot -Tsvg > calls.svg),
-mermaid for Markdown. json has all functions and all calls between them.)";
+mermaid for Markdown. csv, and a table with --columns, have a row for each two
+functions of which one called the other: calls, total, self, caller, function.
+json has these, and all functions.)";
 
 int show_callers(const FunctionView& options) {
   auto input = open_input(options.input);
@@ -185,7 +179,10 @@ int show_callers(const FunctionView& options) {
   graph.clock = &trace.clock();
   analysis::sort_by_total(graph.report);
   const std::size_t found = graph.report.functions.size();
-  const std::size_t limit = options.limit != 0 ? options.limit : options.format == "json" ? found : kUsualLimit;
+  const std::string& format = options.answer.format;
+  const bool is_data = format == "csv" || format == "json";
+  const std::size_t most = options.answer.has_limit ? options.answer.limit : is_data ? 0 : kUsualLimit;
+  const std::size_t limit = most == 0 ? found : most;
   if (found > limit) {
     graph.report.functions.resize(limit);
     graph.left_out = found - limit;
@@ -200,20 +197,31 @@ int show_callers(const FunctionView& options) {
   std::stable_sort(graph.edges.begin(), graph.edges.end(),
                    [](const columns::Edge& a, const columns::Edge& b) { return a.total > b.total; });
 
-  if (options.format == "text") {
-    Screen screen(options.text);
+  std::vector<answers::EdgeRow> rows;
+  rows.reserve(graph.edges.size());
+  const answers::Times times(trace);
+  for (const columns::Edge& edge : graph.edges) {
+    const bool known = edge.caller != columns::kNoFunction;
+    rows.push_back({edge, known ? &graph.name(edge.caller) : nullptr, graph.name(edge.callee), times});
+  }
+  AnswerOptions shown = options.answer;
+  shown.limit = 0;  // it is of functions
+  const Answer answer(trace, answers::edges(), shown, addresses(rows));
+  if (format == "json")
+    return print_answer(shown, **input, answer, [&](Json& json) { write_functions(json, graph, trace); });
+  if (format == "csv" || (format == "text" && !shown.columns.empty()))
+    return print_table_or_data(shown, **input, answer);
+  if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
+  if (format == "text") {
+    Screen screen(shown.text);
     say_partial(screen, **input);
-    print_text(graph, screen);
+    print_text(graph, answer, screen);
     say_cost(screen, **input);
     return screen.finish(&trace);
   }
   warn_partial(**input);
   Output output = Output::to_stdout();
-  if (options.format == "json") {
-    print_json(graph, trace, output);
-  } else {
-    print_picture(graph, options.format == "dot", output);
-  }
+  print_picture(graph, format == "dot", output);
   return finish_output(output, trace);
 }
 

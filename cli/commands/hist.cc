@@ -7,10 +7,7 @@
 #include <vector>
 
 #include "analysis/report.h"
-#include "answers/data.h"
 #include "answers/functions.h"
-#include "base/json.h"
-#include "base/output.h"
 #include "cli/command.h"
 #include "cli/commands/function_views.h"
 #include "cli/text/table.h"
@@ -40,25 +37,25 @@ void coarsen(columns::Histogram& of) {
   of.counts = std::move(counts);
 }
 
-void print_one(const analysis::FunctionReport& f, std::vector<std::uint64_t> durations, const Clock& clock,
-               Screen& screen) {
+void print_one(const answers::SpreadRow& row, Screen& screen) {
+  const analysis::FunctionReport& f = row.of;
   Output& output = screen.output();
   const std::size_t width = screen.width();
-  const auto ns = [&](std::uint64_t ticks) { return duration_text(clock.to_ns(ticks)); };
+  const auto ns = [&](std::uint64_t ticks) { return duration_text(row.times.ns(ticks)); };
   const std::string open = f.open_calls == 0 ? "" : fmt::format(", {} of them open", count_text(f.open_calls));
   output.append(
       screen.paint(Style::kStrong, shorten(printable(f.name), width, Shorten::kName)) + "\n" +
       wrap(fmt::format("  {}{}, {} in all", plural(f.calls, "call"), open, duration_text(f.total_ns)), width, 2) +
       "\n");
-  if (durations.empty()) {
+  if (row.histogram.counts.empty()) {
     output.append(wrap("  no call is complete: durations are not known", width, 2) + "\n");
     return;
   }
-  const std::uint64_t p90 = columns::percentile(durations, 90);
-  columns::Histogram of = columns::histogram_of(durations);
-  output.append(wrap(fmt::format("  p50 {}  p90 {}  p99 {}  max {}", ns(of.of.p50), ns(p90), ns(of.of.p99), ns(of.max)),
-                     width, 0) +
-                "\n");
+  columns::Histogram of = row.histogram;
+  output.append(
+      wrap(fmt::format("  p50 {}  p90 {}  p99 {}  max {}", ns(of.of.p50), ns(row.p90), ns(of.of.p99), ns(of.max)),
+           width, 0) +
+      "\n");
   coarsen(of);
   const std::uint64_t most = *std::max_element(of.counts.begin(), of.counts.end());
   constexpr std::size_t kBefore = 2 + 10 + 1 + 11 + 2;
@@ -74,22 +71,42 @@ void print_one(const analysis::FunctionReport& f, std::vector<std::uint64_t> dur
   }
 }
 
-void print_json(const analysis::Report& report, const analysis::ReportBuilder& builder, const reader::Trace& trace,
-                Output& output) {
-  const answers::ReportContext context(report);
-  const answers::Times times(trace);
-  Json json;
-  json.open('{').field("trace", trace.name()).key(answers::spreads().name).open('[');
-  for (const analysis::FunctionReport& f : report.functions) {
-    std::vector<std::uint64_t> durations = builder.durations_of(f.number);
-    const std::uint64_t p90 = durations.empty() ? 0 : columns::percentile(durations, 90);
-    const columns::Histogram histogram = durations.empty() ? columns::Histogram() : columns::histogram_of(durations);
-    const answers::SpreadRow row{context, f, p90, histogram, times};
-    answers::write_row(json, trace, answers::spreads(), &row);
-    json.flush(output);
+/// How the calls of each function of a report spread. All must outlive it.
+class Spreads {
+ public:
+  Spreads(const analysis::Report& report, const analysis::ReportBuilder& builder, const reader::Trace& trace)
+      : context_(report) {
+    const answers::Times times(trace);
+    histograms_.reserve(report.functions.size());
+    rows_.reserve(report.functions.size());
+    for (const analysis::FunctionReport& f : report.functions) {
+      std::vector<std::uint64_t> durations = builder.durations_of(f.number);
+      const std::uint64_t p90 = durations.empty() ? 0 : columns::percentile(durations, 90);
+      histograms_.push_back(durations.empty() ? columns::Histogram() : columns::histogram_of(durations));
+      rows_.push_back({context_, f, p90, histograms_.back(), times});
+    }
   }
-  json.close(']').close('}').flush(output);
-  output.append("\n");
+  const std::vector<answers::SpreadRow>& rows() const { return rows_; }
+
+ private:
+  answers::ReportContext context_;
+  std::vector<columns::Histogram> histograms_;
+  std::vector<answers::SpreadRow> rows_;
+};
+
+void print_pictures(const Input& input, const Answer& answer, std::size_t found, Screen& screen) {
+  say_partial(screen, input);
+  for (const void* row : answer.rows()) {
+    if (row != answer.rows().front()) screen.output().append("\n");
+    print_one(*static_cast<const answers::SpreadRow*>(row), screen);
+  }
+  if (found > answer.shown())
+    screen.output().append("\n" +
+                           wrap(fmt::format("{}; --function REGEX chooses, --limit N shows more",
+                                            plural(found - answer.shown(), "more function")),
+                                screen.width(), 0) +
+                           "\n");
+  say_cost(screen, input);
 }
 
 }  // namespace
@@ -106,7 +123,9 @@ const char* const kHistogramsHelp = R"(--hist: a picture for each function, that
 
 Each line counts the calls that lasted at least so long, and less than the next
 line says. Lines are equal steps of the logarithm, at most 20 of them.
-Percentiles are exact; open calls are left out. json has finer steps, in ns.)";
+Percentiles are exact; open calls are left out. json has finer steps, in ns.
+--columns makes it a table, of calls, open_calls, total, min, mean, p50, p90, p99
+and max; csv has these.)";
 
 int show_histograms(const FunctionView& options) {
   auto input = open_input(options.input);
@@ -119,27 +138,18 @@ int show_histograms(const FunctionView& options) {
   if (report.functions.empty()) return fail(nothing_passes(**input));
   analysis::sort_by_total(report);
   const std::size_t found = report.functions.size();
-  const std::size_t limit = options.limit != 0 ? options.limit : options.format == "text" ? kUsualFunctions : found;
-  if (found > limit) report.functions.resize(limit);
-  if (options.format == "json") {
-    warn_partial(**input);
-    Output output = Output::to_stdout();
-    print_json(report, builder, trace, output);
-    return finish_output(output, trace);
-  }
-  Screen screen(options.text);
-  say_partial(screen, **input);
-  for (const analysis::FunctionReport& f : report.functions) {
-    if (&f != &report.functions.front()) screen.output().append("\n");
-    print_one(f, builder.durations_of(f.number), trace.clock(), screen);
-  }
-  if (found > limit)
-    screen.output().append(
-        "\n" +
-        wrap(fmt::format("{}; --function REGEX chooses, --limit N shows more", plural(found - limit, "more function")),
-             screen.width(), 0) +
-        "\n");
-  say_cost(screen, **input);
+  AnswerOptions shown = options.answer;
+  const bool is_picture = shown.is_text() && shown.columns.empty();
+  if (is_picture && !shown.has_limit) shown.limit = kUsualFunctions;
+  // Of those that are not shown nothing needs to be known.
+  if (is_picture && shown.sort == kUsualSort && shown.limit != 0 && found > shown.limit)
+    report.functions.resize(shown.limit);
+  const Spreads spreads(report, builder, trace);
+  const Answer answer(trace, answers::spreads(), shown, addresses(spreads.rows()));
+  if (!is_picture) return print_table_or_data(shown, **input, answer);
+  if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
+  Screen screen(shown.text);
+  print_pictures(**input, answer, found, screen);
   return screen.finish(&trace);
 }
 

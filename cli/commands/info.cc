@@ -13,6 +13,8 @@
 
 #include "analysis/program_facts.h"
 #include "analysis/selection.h"
+#include "answers/data.h"
+#include "answers/traces.h"
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -40,31 +42,8 @@ struct Options {
   TextOptions text;
 };
 
-struct ThreadFacts {
-  std::uint64_t calls = 0;
-  std::uint64_t open_calls = 0;
-  std::uint64_t elsewhere = 0;  // pieces of calls that are counted already, here or in the parent
-  std::uint64_t events = 0;
-  std::uint64_t span_ns = 0;
-  std::uint64_t short_calls = 0;  // left out
-};
-
-/// All that is printed, in either format.
-struct Facts {
-  std::vector<std::vector<ThreadFacts>> threads;  // by process and thread
-  std::uint64_t calls = 0;
-  std::uint64_t open_calls = 0;
-  std::uint64_t unwound_calls = 0;
-  std::uint64_t jumped_calls = 0;
-  std::uint64_t tail_calls = 0;
-  std::uint64_t left_calls = 0;  // of these: what they called is not in their times
-  std::uint64_t cut_calls = 0;
-  std::uint64_t notes = 0;
-  std::uint64_t overwritten = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t span_ns = 0;
-  std::vector<reader::Problem> problems;  // those of the file, then what the events showed
-};
+using answers::ThreadCounts;
+using answers::TraceCounts;
 
 using CallsByName = std::map<std::string, std::uint64_t>;
 
@@ -93,8 +72,8 @@ std::string names_text(const CallsByName& of) {
   return text;
 }
 
-Facts gather(const reader::Trace& trace) {
-  Facts facts;
+TraceCounts gather(const reader::Trace& trace) {
+  TraceCounts facts;
   facts.problems = trace.problems();
   std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0, strange = 0, beyond = 0;
   CallsByName unended;
@@ -102,10 +81,10 @@ Facts gather(const reader::Trace& trace) {
   for (const reader::Process& process : trace.processes()) {
     facts.overwritten += process.overwritten_events;
     facts.lost += process.lost_events;
-    std::vector<ThreadFacts>& of_process = facts.threads.emplace_back();
+    std::vector<ThreadCounts>& of_process = facts.threads.emplace_back();
     for (const reader::Thread& thread : process.threads) {
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      ThreadFacts& of_thread = of_process.emplace_back();
+      ThreadCounts& of_thread = of_process.emplace_back();
       for (const std::uint8_t marks : calls.marks) {
         if (marks == reader::kCallComplete) continue;
         const auto has = [marks](std::uint8_t mark) -> std::uint64_t { return (marks & mark) != 0 ? 1 : 0; };
@@ -166,18 +145,6 @@ Facts gather(const reader::Trace& trace) {
   return facts;
 }
 
-const char* rate_source(std::uint32_t source) {
-  switch (static_cast<format::RateSource>(source)) {
-    case format::RateSource::kPairs:
-      return "measured against CLOCK_MONOTONIC_RAW";
-    case format::RateSource::kPerf:
-      return "from the kernel (perf)";
-    case format::RateSource::kCpuid:
-      return "from CPUID";
-  }
-  return "of unknown source";
-}
-
 std::string ending(const reader::Process& process) {
   const int status = process.wait_status;
   if (status == -1) {
@@ -190,39 +157,6 @@ std::string ending(const reader::Process& process) {
                        name != nullptr ? std::string(name) : std::to_string(WTERMSIG(status)));
   }
   return fmt::format("ended with wait status {:#x}", status);
-}
-
-std::uint64_t functions_of(const reader::Process& process, const reader::Module& module) {
-  return static_cast<std::uint64_t>(
-      std::count_if(process.functions.begin(), process.functions.end(),
-                    [&](const reader::Function& f) { return f.id != 0 && !f.tail_exit && f.module == module.index; }));
-}
-
-/// Functions of a module of which the trace does not tell all.
-struct Missing {
-  std::uint64_t names = 0, lines = 0;
-};
-
-Missing missing_of(const reader::Process& process, const reader::Module& module) {
-  Missing missing;
-  for (const reader::Function& f : process.functions) {
-    if (f.id == 0 || f.tail_exit || f.note || f.module != module.index) continue;
-    if (f.name.empty() || (f.link_name.empty() && f.name.find("+0x") != std::string::npos)) ++missing.names;
-    if (f.file.empty()) ++missing.lines;
-  }
-  return missing;
-}
-
-// The wall-clock time of `ticks`; 0 when the trace does not tell.
-std::uint64_t realtime(const reader::Trace& trace, std::uint64_t ticks) {
-  if (trace.clock().pairs.empty()) return 0;
-  const ClockPair& pair = trace.clock().pairs.front();
-  return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
-                             : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
-}
-
-std::uint64_t start_ticks(const reader::Process& process, const reader::Trace& trace) {
-  return process.start_ticks != 0 ? process.start_ticks : analysis::first_ticks(trace);
 }
 
 std::string command_of(const reader::Process& process) {
@@ -247,7 +181,7 @@ void head(Screen& screen, const std::string& text) {
 std::size_t less(std::size_t width, std::size_t by) { return width == 0 ? 0 : width - by; }
 
 // Which process came from which, each below the one that made it, in order of their coming.
-void print_process_tree(const reader::Trace& trace, const Facts& facts, Screen& screen) {
+void print_process_tree(const reader::Trace& trace, const TraceCounts& facts, Screen& screen) {
   const auto& processes = trace.processes();
   std::unordered_map<std::uint32_t, std::size_t> place;  // of a process by its index in the file
   for (std::size_t i = 0; i < processes.size(); ++i) place[processes[i].index] = i;
@@ -269,7 +203,7 @@ void print_process_tree(const reader::Trace& trace, const Facts& facts, Screen& 
     rest.pop_back();
     const reader::Process& process = processes[i];
     std::uint64_t calls = 0;
-    for (const ThreadFacts& t : facts.threads[i]) calls += t.calls;
+    for (const ThreadCounts& t : facts.threads[i]) calls += t.calls;
     const std::size_t spaces = std::min<std::size_t>(level, screen.width() == 0 ? 40 : 10) * 2;
     const bool forked = (process.flags & format::kProcessForked) != 0;
     say(screen,
@@ -286,7 +220,7 @@ std::string_view group_of(const std::map<std::uint32_t, std::string_view>& group
   return group == groups.end() ? std::string_view() : group->second;
 }
 
-void print_threads(const reader::Process& process, const std::vector<ThreadFacts>& facts, Screen& screen) {
+void print_threads(const reader::Process& process, const std::vector<ThreadCounts>& facts, Screen& screen) {
   const std::map<std::uint32_t, std::string_view> groups = analysis::thread_groups(process);
   std::vector<Column> columns{
       {"thread", "thread", false, true, 0, 8}, {"calls", "calls", false, true, 0, 14},
@@ -314,20 +248,20 @@ void print_modules(const reader::Process& process, Screen& screen) {
                {"module", "module", true}},
               Shorten::kPath, "  ");
   for (const reader::Module& module : process.modules) {
-    const Missing missing = missing_of(process, module);
-    table.add({count_text(functions_of(process, module)), count_text(missing.names), count_text(missing.lines),
+    const analysis::FunctionCounts functions = analysis::functions_of(process, module);
+    table.add({count_text(functions.all), count_text(functions.unnamed), count_text(functions.without_line),
                fmt::format("{:#x}", module.bias), module.build_id.empty() ? "none" : hex(module.build_id),
                printable(module.path)});
   }
   table.print(screen);
 }
 
-void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
+void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadCounts>& threads,
                    Screen& screen) {
   const auto line = [&screen](const std::string& text) { say(screen, "  " + wrap(text, less(screen.width(), 2), 4)); };
   say(screen, "");
   head(screen, fmt::format("process {} {}: {}", process.pid, printable(process.name), command_of(process)));
-  const std::uint64_t started = realtime(trace, start_ticks(process, trace));
+  const std::uint64_t started = analysis::realtime_ns(trace.clock(), answers::tracing_begin(trace, process));
   line(fmt::format("{}{}; parent {}; executable {}", started != 0 ? "tracing began " + time_text(started) + "; " : "",
                    ending(process), process.parent_pid, printable(process.executable)));
   for (const std::string_view text : analysis::app_info(process)) line("says of itself: " + printable(text));
@@ -343,7 +277,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   const auto duration = [&](std::uint64_t ticks) { return duration_text(trace.clock().to_ns(ticks)); };
   if (process.min_duration_ticks != 0) {
     std::uint64_t left_out = 0;
-    for (const ThreadFacts& t : threads) left_out += t.short_calls;
+    for (const ThreadCounts& t : threads) left_out += t.short_calls;
     line(fmt::format("calls shorter than {} that contain nothing kept are left out ({} of them by the reader)",
                      duration(process.min_duration_ticks), count_text(left_out)));
   }
@@ -371,7 +305,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   for (const std::string& words : left_alone(process.modules)) line(words);
 }
 
-void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) {
+void print_text(const reader::Trace& trace, const TraceCounts& facts, Screen& screen) {
   const Clock& clock = trace.clock();
   const auto line = [&screen](const char* what, const std::string& text) {
     screen.output().append(fact(what, text, screen.width()));
@@ -395,9 +329,10 @@ void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) 
   if (facts.notes != 0) line("notes", fmt::format("{} (karst notes)", count_text(facts.notes)));
   line("span", fmt::format("{} kept; {} events overwritten, {} lost", duration_text(facts.span_ns),
                            count_text(facts.overwritten), count_text(facts.lost)));
-  line("clock", fmt::format("{} ticks a second, {}; {} readings of the kernel's clocks",
-                            count_text(clock.ticks_per_second), rate_source(clock.rate_source), clock.pairs.size()));
-  const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
+  line("clock",
+       fmt::format("{} ticks a second, {}; {} readings of the kernel's clocks", count_text(clock.ticks_per_second),
+                   answers::rate_source_words(clock.rate_source), clock.pairs.size()));
+  const std::uint64_t started = analysis::realtime_ns(clock, analysis::first_ticks(trace));
   if (started != 0 && trace.event_count() != 0) line("first event", time_text(started));
   line("sources", plural(trace.sources().size(), "file"));
   print_states(trace, screen);
@@ -422,83 +357,12 @@ void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) 
   }
 }
 
-void write_process(Json& json, const reader::Trace& trace, const reader::Process& process,
-                   const std::vector<ThreadFacts>& threads) {
-  const Clock& clock = trace.clock();
-  const int status = process.wait_status;
-  const bool known = status != -1;
-  json.line().open('{').field("index", process.index);
-  json.field("parent", process.parent != 0 ? std::optional(process.parent - 1) : std::nullopt);
-  json.field("forked", (process.flags & format::kProcessForked) != 0).field("pid", process.pid);
-  json.field("parent_pid", process.parent_pid).field("name", process.name).field("executable", process.executable);
-  json.field("options", process.options);
-  json.list("command_line", process.command_line, [](const std::string& argument) { return argument; });
-  json.list("app_info", analysis::app_info(process), [](std::string_view text) { return text; });
-  json.field("ended", (process.flags & format::kProcessEnded) != 0);
-  json.field("exit_status", known && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt);
-  json.field("signal", known && WIFSIGNALED(status) ? std::optional(WTERMSIG(status)) : std::nullopt);
-  json.field("started_realtime_ns", realtime(trace, start_ticks(process, trace)));
-  json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
-  write_switches(json.key("switches"), trace, process);
-  json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);
-  json.field("min_duration_ns", clock.to_ns(process.min_duration_ticks));
-  json.field("clock", process.clock_period_ticks != 0 ? "thread" : "tsc");
-  json.field("clock_period_ns", clock.to_ns(process.clock_period_ticks));
-  json.field("clock_longest_ns", clock.to_ns(process.clock_longest_ticks)).key("threads").open('[');
-  const std::map<std::uint32_t, std::string_view> groups = analysis::thread_groups(process);
-  for (std::size_t i = 0; i < process.threads.size(); ++i) {
-    const reader::Thread& thread = process.threads[i];
-    json.line().open('{').field("tid", thread.tid).field("name", thread.name).field("calls", threads[i].calls);
-    json.field("fiber", thread.fiber).field("group", group_of(groups, thread));
-    json.field("inherited_calls", thread.inherited).field("open_calls", threads[i].open_calls);
-    json.field("events", threads[i].events).field("span_ns", threads[i].span_ns);
-    json.field("overwritten_events", thread.overwritten_events).field("lost_events", thread.lost_events);
-    json.field("exited", thread.exited).close('}');
-  }
-  json.close(']').key("modules").open('[');
-  for (const reader::Module& module : process.modules) {
-    json.line().open('{').field("path", module.path).field("build_id", hex(module.build_id));
-    json.field("load_address", fmt::format("{:#x}", module.bias));
-    json.field("functions", functions_of(process, module));
-    const Missing missing = missing_of(process, module);
-    json.field("unnamed", missing.names).field("without_line", missing.lines);
-    json.field("patched", module.patched).field("left_alone", module.left_alone).close('}');
-  }
-  json.close(']').close('}');
-}
-
-void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
-  const Clock& clock = trace.clock();
+void print_json(const reader::Trace& trace, const TraceCounts& facts, Output& out) {
+  const answers::TraceRow row(trace, facts);
   Json json;
-  json.open('{').field("file", trace.name()).field("size", trace.file_size());
-  json.field("version", fmt::format("{}.{}", format::kMajorVersion, trace.minor_version()));
-  json.field("resolved", trace.resolved()).field("complete", trace.complete()).field("events", trace.event_count());
-  json.field("calls", facts.calls).field("open_calls", facts.open_calls).field("cut_calls", facts.cut_calls);
-  json.field("unwound_calls", facts.unwound_calls).field("jumped_calls", facts.jumped_calls);
-  json.field("tail_calls", facts.tail_calls)
-      .field("left_calls", facts.left_calls)
-      .field("notes", facts.notes)
-      .field("overwritten_events", facts.overwritten);
-  json.field("lost_events", facts.lost).field("span_ns", facts.span_ns);
-  json.field("source_files", trace.sources().size());
-  json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);
-  json.field("rate_source", rate_source(clock.rate_source)).field("pairs", clock.pairs.size());
-  json.field("first_event_realtime_ns", realtime(trace, analysis::first_ticks(trace))).close('}');
-  write_states(json.key("states"), trace);
-  write_samples(json.key("samples"), trace);
-  write_moments(json.key("kept"), trace);
-  json.key("processes").open('[');
-  for (std::size_t i = 0; i < trace.processes().size(); ++i) {
-    write_process(json, trace, trace.processes()[i], facts.threads[i]);
-    json.flush(out);
-  }
-  json.close(']').key("untraced").open('[');
-  for (const reader::UntracedProgram& u : trace.untraced())
-    json.line().open('{').field("program", u.program).field("reason", u.reason).close('}');
-  json.close(']').key("problems").open('[');
-  for (const reader::Problem& problem : facts.problems)
-    json.line().open('{').field("message", problem.message).field("count", problem.count).close('}');
-  json.close(']').close('}').flush(out);
+  json.open('{');
+  answers::write_fields(json, trace, answers::traces(), &row);
+  json.close('}').flush(out);
   out.append("\n");
 }
 
@@ -517,7 +381,7 @@ int info(const Options& options) {
     symbols::name_functions(*trace, names.with(sandbox::Credentials::of_file(file)), nullptr);
   }
   if (!trace) return fail(trace.error());
-  const Facts facts = gather(*trace);
+  const TraceCounts facts = gather(*trace);
   if (options.format == "json") {
     Output out = Output::to_stdout();
     print_json(*trace, facts, out);

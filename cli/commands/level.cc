@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
-#include "base/output.h"
+#include "answers/programs.h"
 #include "choice/function_filter.h"
 #include "cli/command.h"
+#include "cli/commands/answer.h"
 #include "cli/commands/process_views.h"
 #include "cli/input/target.h"
 #include "cli/input/trace_input.h"
-#include "cli/text/table.h"
 #include "cli/text/text.h"
 #include "collect/live/handlers.h"
 
@@ -21,23 +20,10 @@ namespace karst::cli {
 namespace {
 
 int print(const LevelOptions& options, const std::vector<collect::Handled>& handled) {
-  if (options.json) {
-    Output out = Output::to_stdout();
-    Json json;
-    json.open('{').key("functions").open('[');
-    for (const collect::Handled& f : handled)
-      json.open('{').key("function").value(f.name).key("level").value(f.level).key("calls").value(f.calls).close('}');
-    json.close(']').close('}');
-    out.append(json.take() + "\n");
-    return finish_output(out);
-  }
-  Screen screen(options.text);
-  Table table({{"calls", "calls", false, true, 0, 10}, {"level", "level", false, true, 0, 6}, {"function", "function"}},
-              Shorten::kName);
-  for (const collect::Handled& f : handled)
-    table.add({count_text(f.calls), std::to_string(f.level), printable(f.name)});
-  table.print(screen);
-  return screen.finish();
+  std::vector<answers::HandledFunctionRow> rows;
+  rows.reserve(handled.size());
+  for (const collect::Handled& f : handled) rows.push_back({f.name, f.calls, f.level});
+  return print_answer(options.answer, Answer(answers::handled_functions(), options.answer, addresses(rows)));
 }
 
 }  // namespace

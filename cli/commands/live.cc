@@ -1,6 +1,7 @@
 #include "cli/commands/live.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -14,6 +15,13 @@ namespace karst::cli {
 namespace {
 
 constexpr std::size_t kMostBlocks = 2000;  // 8 MiB, some milliseconds
+
+template <typename Get>
+answers::Field count_of_control(std::string key, std::string sentence, Get get) {
+  return answers::field<LiveRow>(std::move(key), answers::Type::kCount, std::move(sentence),
+                                 [get](const LiveRow& r) { return get(r.facts.control); },
+                                 {.shown = answers::Look::Shown::kAsked});
+}
 
 }  // namespace
 
@@ -71,26 +79,78 @@ std::string cost_text(const collect::ControlState& control) {
   return control.cost_ppm ? fmt::format("{:.2f}%", *control.cost_ppm / 10'000.0) : "?";
 }
 
-void write_live(Json& json, const collect::Attached& target, const LiveFacts& f) {
-  const collect::ControlState& c = f.control;
-  json.open('{').field("pid", target.process.pid).field("user", collect::user_name(target.process.uid));
-  json.field("name", target.process.name).field("state", state_text(target)).field("enabled", c.enabled);
-  json.field("controllable", c.controllable).field("threads", f.threads).field("functions", c.functions);
-  json.field("chosen", c.chosen)
-      .field("traced", c.patched)
-      .field("culled", c.culled)
-      .field("culled_for_good", c.given_back);
-  json.field("sites", c.sites);
-  json.field("unpatchable_sites", c.unpatchable_sites);
-  // Shares of the program's time, to a millionth.
-  json.key("cost");
-  c.cost_ppm ? json.value(*c.cost_ppm / 1e6, 6) : json.null();
-  json.key("budget");
-  c.budget_ppm != 0 ? json.value(c.budget_ppm / 1e6, 6) : json.null();
-  json.field("calls_per_second", f.calls_per_second).key("sampled_share").value(f.read_share, 4);
-  json.field("history_ns", f.history_ns).field("memory", f.memory).field("overwritten_events", f.overwritten);
-  json.field("lost_events", f.lost).field("switches", c.switches).field("last_patch_ns", c.last_patch_ns);
-  json.field("off_in_ns", f.off_in_ns).close('}');
+const answers::Relation& live_processes() {
+  using answers::field, answers::field_if_known, answers::Look, answers::Type, answers::Value, answers::value_of;
+  using Row = LiveRow;
+  using enum Look::Shown;
+  // Shares of the program's time.
+  const auto share = [](std::uint32_t ppm) { return Value(ppm / 1e6); };
+  static const answers::Relation relation{
+      "processes",
+      "process",
+      "A row for each traced process",
+      {field<Row>("pid", Type::kNumber, "its number", [](const Row& r) { return r.target.process.pid; },
+                  {.least_width = 8}),
+       field<Row>("user", Type::kText, "whose it is",
+                  [](const Row& r) { return collect::user_name(r.target.process.uid); },
+                  {.rank = 4, .shown = geteuid() == 0 ? kAlways : kWide, .least_width = 10}),
+       field<Row>("state", Type::kText, "whether it is traced: on, off or partly",
+                  [](const Row& r) { return state_text(r.target); }, {.least_width = 22}),
+       field<Row>("enabled", Type::kFlag, "whether tracing is on", [](const Row& r) { return r.facts.control.enabled; },
+                  {.shown = kAsked}),
+       field<Row>("controllable", Type::kFlag, "whether it can be switched while it runs",
+                  [](const Row& r) { return r.facts.control.controllable; }, {.shown = kAsked}),
+       field<Row>("threads", Type::kCount, "that run and have made traced calls",
+                  [](const Row& r) { return r.facts.threads; }, {.rank = 5, .least_width = 7}),
+       field<Row>("functions", Type::kCount, "that it has; in text behind those that are traced now",
+                  [](const Row& r) { return r.facts.control.functions; },
+                  {.rank = 3, .least_width = 15, .words = answers::words<Row>([](const Row& r) {
+                                                   return fmt::format("{}/{}", r.facts.control.patched,
+                                                                      r.facts.control.functions);
+                                                 })}),
+       count_of_control("chosen", "functions that are wanted", [](const auto& c) { return c.chosen; }),
+       count_of_control("traced", "functions that are traced now", [](const auto& c) { return c.patched; }),
+       count_of_control("culled", "functions that the budget keeps out", [](const auto& c) { return c.culled; }),
+       count_of_control("culled_for_good", "functions that it keeps out for good",
+                        [](const auto& c) { return c.given_back; }),
+       count_of_control("sites", "places in the code that are calls now", [](const auto& c) { return c.sites; }),
+       count_of_control("unpatchable_sites", "places that cannot be changed while threads may execute them",
+                        [](const auto& c) { return c.unpatchable_sites; }),
+       field_if_known<Row>("cost", Type::kShare, "of its time that tracing takes",
+                           [share](const Row& r) {
+                             const auto& ppm = r.facts.control.cost_ppm;
+                             return ppm ? share(*ppm) : Value();
+                           },
+                           {.rank = 1, .least_width = 7, .words = answers::words<Row>([](const Row& r) {
+                                                           return cost_text(r.facts.control);
+                                                         })}),
+       field_if_known<Row>("budget", Type::kShare, "of its time that tracing may take",
+                           [share](const Row& r) {
+                             const std::uint32_t ppm = r.facts.control.budget_ppm;
+                             return ppm != 0 ? share(ppm) : Value();
+                           },
+                           {.shown = kAsked}),
+       field<Row>("calls_per_second", Type::kCount, "in the last second, or in as much of it as is kept",
+                  [](const Row& r) { return r.facts.calls_per_second; },
+                  {.title = "calls/s", .rank = 2, .least_width = 12}),
+       field<Row>("sampled_share", Type::kShare, "of the last second's blocks, by which calls are counted",
+                  [](const Row& r) { return r.facts.read_share; }, {.shown = kAsked}),
+       field<Row>("history", Type::kDuration, "from the oldest event that is kept to now",
+                  [](const Row& r) { return r.facts.history_ns; }, {.shown = kAsked}),
+       field<Row>("memory", Type::kBytes, "that events are in", [](const Row& r) { return r.facts.memory; },
+                  {.shown = kAsked}),
+       field<Row>("overwritten_events", Type::kCount, "that gave way to newer ones",
+                  [](const Row& r) { return r.facts.overwritten; }, {.shown = kAsked}),
+       field<Row>("lost_events", Type::kCount, "that were never recorded", [](const Row& r) { return r.facts.lost; },
+                  {.shown = kAsked}),
+       count_of_control("switches", "that were ever made", [](const auto& c) { return c.switches; }),
+       field<Row>("last_patch", Type::kDuration, "how long the last one took",
+                  [](const Row& r) { return r.facts.control.last_patch_ns; }, {.shown = kAsked}),
+       field<Row>("off_in", Type::kDuration, "until tracing goes off by itself; 0: it does not",
+                  [](const Row& r) { return r.facts.off_in_ns; }, {.shown = kAsked}),
+       field<Row>("name", Type::kText, "of its executable",
+                  [](const Row& r) -> const std::string& { return r.target.process.name; })}};
+  return relation;
 }
 
 }  // namespace karst::cli

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "answers/relation.h"
 #include "collect/launch/attach.h"
 #include "collect/live/control.h"
 #include "reader/model.h"
@@ -50,6 +50,11 @@ class LiveNames {
 
 /// "0.31%" or "?".
 std::string cost_text(const collect::ControlState& control);
-void write_live(Json& json, const collect::Attached& target, const LiveFacts& facts);
+
+struct LiveRow {
+  const collect::Attached& target;
+  LiveFacts facts;
+};
+const answers::Relation& live_processes();
 
 }  // namespace karst::cli

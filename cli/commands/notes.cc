@@ -176,7 +176,10 @@ int notes(const Options& options) {
   if (!input) return fail(input.error());
   if (options.frames) {
     const std::uint64_t target = options.target.empty() ? kTargetNs : *parse_duration(options.target);
-    return print_frames(**input, target, options.format, options.text);
+    AnswerOptions shown;
+    shown.format = options.format;
+    shown.text = options.text;
+    return print_frames(**input, target, shown);
   }
   if (options.format == "text") {
     Screen screen(options.text);

@@ -219,7 +219,7 @@ bool asks_for_more(const Options& options) {
 int change(const Options& options, bool on) {
   if (!options.level.empty()) {
     if (asks_for_more(options)) return usage_error("--level goes with --function alone", "on");
-    return list_or_set_levels({options.target, options.functions, options.level, false, {}});
+    return list_or_set_levels({options.target, options.functions, options.level, {}});
   }
   if (options.detach) {
     if (asks_for_more(options) || !options.functions.empty())

@@ -5,12 +5,15 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "answers/programs.h"
 #include "base/descriptor.h"
-#include "base/json.h"
-#include "base/output.h"
 #include "cli/command.h"
+#include "cli/commands/answer.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/table.h"
 #include "cli/text/terminal.h"
@@ -30,8 +33,7 @@ struct Options {
   std::vector<std::string> named;
   bool all = false;
   bool probes = false;
-  bool json = false;
-  TextOptions text;
+  AnswerOptions answer;
 };
 
 /// A file, or a program in PATH.
@@ -65,42 +67,34 @@ class Names {
   symbols::ModuleTables::Table table_;
 };
 
+std::optional<std::string_view> why_left_alone(patch::LeftOut why) {
+  return why == patch::LeftOut::kNot ? std::nullopt : std::optional<std::string_view>(patch::describe(why));
+}
+
+/// `head`: what people are told first.
+int print(const Options& options, const std::string& path, const Answer& answer, const std::string& head) {
+  if (!options.answer.is_text())
+    return print_answer(options.answer, answer, [&](Json& json) { json.field("file", path); });
+  if (Status sorted = answer.known(); !sorted) return fail(sorted.error());
+  Screen screen(options.answer.text);
+  screen.output().append(fmt::format("{}: {}", printable(path), head));
+  if (answer.count() == 0) return screen.finish();
+  screen.output().append("\n");
+  if (Status printed = answer.print_table(screen); !printed) return fail(printed.error());
+  answer.say_left_out(screen, "row");
+  return screen.finish();
+}
+
 int list_probes(const Options& options, const std::string& path, int file) {
   auto every = patch::ProbeChoice::parse("*:*");
   const auto found = patch::find_in_file(file, {false, {}, nullptr, {std::move(*every)}}, std::nullopt);
   if (!found) return fail({path + " cannot be patched: " + found.error().message});
-  const auto values = [](const patch::ProbeOutcome& p) { return p.description.substr(0, p.description.find('|')); };
-  if (options.json) {
-    Output out = Output::to_stdout();
-    Json json;
-    json.open('{').field("file", path).key("probes").open('[');
-    for (const patch::ProbeOutcome& p : found->probes) {
-      const bool patched = p.left_out == patch::LeftOut::kNot;
-      json.line().open('{').field("name", p.name).field("address", p.address).field("values", values(p));
-      json.field("patched", patched);
-      if (!patched) json.field("reason", patch::describe(p.left_out));
-      json.close('}');
-    }
-    json.close(']').close('}');
-    out.append(json.take() + "\n");
-    return finish_output(out);
-  }
-  Screen screen(options.text);
-  screen.output().append(fmt::format("{}: {}\n", printable(path), plural(found->probes.size(), "probe")));
-  Table table({{"address", "address", false, true, 2, 10},
-               {"why", "why it is left alone", true, true, 0, 40},
-               {"values", "values", true, true, 1, 40},
-               {"name", "probe", true}},
-              Shorten::kName);
+  std::vector<answers::PlaceRow> rows;
   for (const patch::ProbeOutcome& p : found->probes)
-    table.add({fmt::format("{:#x}", p.address),
-               p.left_out == patch::LeftOut::kNot ? "-" : std::string(patch::describe(p.left_out)),
-               printable(values(p)), printable(p.name)});
-  if (!table.empty()) {
-    screen.output().append("\n");
-    table.print(screen);
-  }
-  return screen.finish();
+    rows.push_back(
+        {p.name, p.address, 0, why_left_alone(p.left_out), p.description.substr(0, p.description.find('|'))});
+  const Answer answer(answers::probes(), options.answer, addresses(rows));
+  return print(options, path, answer, plural(rows.size(), "probe") + "\n");
 }
 
 int places(const Options& options) {
@@ -125,45 +119,16 @@ int places(const Options& options) {
     return fail({printable(path + " has no function that is named so" + near)});
   }
   const auto is_shown = [&](const patch::Outcome& f) { return options.all || f.left_out != patch::LeftOut::kNot; };
-  if (options.json) {
-    Output out = Output::to_stdout();
-    Json json;
-    json.open('{').field("file", path).key("functions").open('[');
-    for (const patch::Outcome& f : found->functions) {
-      if (!is_shown(f)) continue;
-      const bool patched = f.left_out == patch::LeftOut::kNot;
-      json.line().open('{').field("name", names.at(f.begin)).field("address", f.begin);
-      json.field("size", f.end - f.begin).field("patched", patched);
-      if (!patched) json.field("reason", patch::describe(f.left_out));
-      json.close('}');
-    }
-    json.close(']').close('}');
-    out.append(json.take() + "\n");
-    return finish_output(out);
-  }
-  Screen screen(options.text);
+  std::vector<answers::PlaceRow> rows;
+  for (const patch::Outcome& f : found->functions)
+    if (is_shown(f)) rows.push_back({names.at(f.begin), f.begin, f.end - f.begin, why_left_alone(f.left_out), {}});
   const auto counts = found->counts();
-  screen.output().append(fmt::format("{}: {} of {} can be patched\n", printable(path), count_text(counts[0]),
-                                     plural(found->functions.size(), "function")));
+  std::string head =
+      fmt::format("{} of {} can be patched\n", count_text(counts[0]), plural(found->functions.size(), "function"));
   for (std::size_t why = 1; why < counts.size(); ++why)
     if (counts[why] != 0)
-      screen.output().append(
-          fmt::format("{:>9}  {}\n", count_text(counts[why]), patch::describe(static_cast<patch::LeftOut>(why))));
-  Table table({{"address", "address", false, true, 2, 10},
-               {"size", "bytes", false, true, 1, 6},
-               {"why", "why it is left alone", true, true, 0, 40},
-               {"name", "function", true}},
-              Shorten::kName);
-  for (const patch::Outcome& f : found->functions)
-    if (is_shown(f))
-      table.add({fmt::format("{:#x}", f.begin), std::to_string(f.end - f.begin),
-                 f.left_out == patch::LeftOut::kNot ? "-" : std::string(patch::describe(f.left_out)),
-                 printable(names.at(f.begin))});
-  if (!table.empty()) {
-    screen.output().append("\n");
-    table.print(screen);
-  }
-  return screen.finish();
+      head += fmt::format("{:>9}  {}\n", count_text(counts[why]), patch::describe(static_cast<patch::LeftOut>(why)));
+  return print(options, path, Answer(answers::patchable_functions(), options.answer, addresses(rows)), head);
 }
 
 }  // namespace
@@ -190,8 +155,7 @@ void register_places(Command app, int& status) {
       .allow_extra_args(false);
   command.add_flag("--probes", options->probes, "List the probes (sys/sdt.h) that 'karst run --probes' can record");
   command.add_flag("--all", options->all, "List functions that can be patched, too");
-  command.add_flag("-j,--json", options->json, "Print JSON");
-  add_text_options(command, options->text);
+  add_answer_options(command, options->answer, {&answers::patchable_functions(), &answers::probes()}, "rows", "", 0);
   command.callback([options, &status] { status = places(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/answer.h"
 #include "cli/text/terminal.h"
 
 namespace karst::cli {
@@ -15,8 +16,7 @@ struct LevelOptions {
   std::string target;
   std::vector<std::string> functions;  ///< patterns; empty: all that have handlers
   std::string level;                   ///< a whole number; empty: the functions are listed
-  bool json = false;
-  TextOptions text;
+  AnswerOptions answer;
 };
 
 /// Functions with handlers of a process that runs, and how much these are to do.

@@ -1,17 +1,15 @@
 // karst ps: which processes are traced, or one of them in detail.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <memory>
 
-#include "base/output.h"
+#include "answers/programs.h"
 #include "cli/command.h"
+#include "cli/commands/answer.h"
 #include "cli/commands/live.h"
 #include "cli/commands/process_views.h"
 #include "cli/input/target.h"
 #include "cli/input/trace_input.h"
-#include "cli/text/table.h"
-#include "cli/text/text.h"
 
 namespace karst::cli {
 namespace {
@@ -26,37 +24,14 @@ int list(const LevelOptions& options) {
   std::vector<Error> refused;
   const auto all = collect::find_traced(&refused);
   for (const Error& error : refused) say(error.message);
-  if (options.json) {
-    Output out = Output::to_stdout();
-    Json json;
-    json.open('{').key("processes").open('[');
-    for (const collect::Attached& a : all) write_live(json.line(), a, live_facts(a));
-    json.close(']').close('}');
-    out.append(json.take() + "\n");
-    return finish_output(out);
-  }
-  Screen screen(options.text);
-  if (all.empty()) {
+  if (all.empty() && options.answer.is_text()) {
+    Screen screen(options.answer.text);
     screen.output().append("no traced process\n");
     return screen.finish();
   }
-  Table table({{"pid", "pid", false, true, 0, 8},
-               {"user", "user", true, geteuid() == 0, 4, 10},
-               {"state", "state", true, true, 0, 22},
-               {"threads", "threads", false, true, 5, 7},
-               {"functions", "functions", false, true, 3, 15},
-               {"cost", "cost", false, true, 1, 7},
-               {"calls", "calls/s", false, true, 2, 12},
-               {"name", "name", true}},
-              Shorten::kEnd);
-  for (const collect::Attached& a : all) {
-    const LiveFacts facts = live_facts(a);
-    table.add({std::to_string(a.process.pid), printable(collect::user_name(a.process.uid)), state_text(a),
-               std::to_string(facts.threads), fmt::format("{}/{}", facts.control.patched, facts.control.functions),
-               cost_text(facts.control), count_text(facts.calls_per_second), printable(a.process.name)});
-  }
-  table.print(screen);
-  return screen.finish();
+  std::vector<LiveRow> rows;
+  for (const collect::Attached& a : all) rows.push_back({a, live_facts(a)});
+  return print_answer(options.answer, Answer(live_processes(), options.answer, addresses(rows)));
 }
 
 int ps(const Options& options) {
@@ -64,7 +39,9 @@ int ps(const Options& options) {
   if (!options.of.functions.empty()) return usage_error("--function goes with --levels", "ps");
   if (!options.of.level.empty()) return usage_error("'" + options.of.level + "' is one argument too many", "ps");
   const bool one = options.one || !options.of.target.empty();
-  return one ? show_process(options.of.target, options.of.json, options.of.text) : list(options.of);
+  if (one && options.of.answer.format == "csv") return usage_error("one process is text or json", "ps");
+  return one ? show_process(options.of.target, options.of.answer.format == "json", options.of.answer.text)
+             : list(options.of);
 }
 
 }  // namespace
@@ -89,8 +66,7 @@ void register_ps(Command app, int& status) {
   command.add_flag("--levels", options->levels, "List its functions with handlers, and their levels");
   command.add_option("--function", options->of.functions, "--levels: only functions whose names match")
       .type_name("REGEX");
-  command.add_flag("-j,--json", options->of.json, "Print JSON");
-  add_text_options(command, options->of.text);
+  add_answer_options(command, options->of.answer, {&live_processes(), &answers::handled_functions()}, "rows", "", 0);
   command.callback([options, &status] { status = ps(*options); });
 }
 

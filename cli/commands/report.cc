@@ -35,8 +35,6 @@ struct Options {
   bool callers = false;
 };
 
-constexpr const char* kUsualSort = "total";
-
 constexpr const char* kRest = R"(
 Behind the name, with --wide: its module and place, and '+N open', N of its calls
 with a begin or an end that is not known; '+N unwound', '+N jumped', '+N tail':
@@ -211,8 +209,6 @@ Result<std::unique_ptr<analysis::CallGroups>> groups_of(const Input& input, cons
 std::string not_of_views(const Options& options) {
   if (options.histograms && options.callers) return "--callers";
   if (!options.by.empty()) return "--by";
-  if (options.answer.sort != kUsualSort) return "--sort";
-  if (!options.answer.columns.empty()) return "--columns";
   return options.overhead ? "--overhead" : "";
 }
 
@@ -223,9 +219,9 @@ int show_view(const Options& options) {
   if (const std::string other = not_of_views(options); !other.empty())
     return usage_error(view + " and " + other + " do not go together", "report");
   const std::string& format = options.answer.format;
-  if (format == "csv" || (is_picture(format) && options.histograms))
+  if (is_picture(format) && options.histograms)
     return usage_error("--format " + format + " does not go with " + view, "report");
-  const FunctionView shown{options.input, format, options.answer.limit, options.answer.text};
+  const FunctionView shown{options.input, options.answer};
   return options.histograms ? show_histograms(shown) : show_callers(shown);
 }
 
@@ -320,8 +316,9 @@ void register_report(Command app, int& status) {
       .type_name("arg:NAME|returned|request|frame");
   command.add_flag("--hist", options->histograms, "How the durations of each function's calls spread, as bars");
   command.add_flag("--callers", options->callers, "Each function with its callers and with what it called");
-  add_answer_options(command, options->answer, {&answers::functions(), &answers::values_of_calls()}, "rows", kUsualSort,
-                     0, {"dot", "mermaid"});
+  add_answer_options(command, options->answer,
+                     {&answers::functions(), &answers::values_of_calls(), &answers::spreads(), &answers::edges()},
+                     "rows", kUsualSort, 0, {"dot", "mermaid"});
   add_selection_options(command, options->input, "Show only functions whose name matches");
   add_raw_option(command, options->input);
   command.add_flag("--overhead", options->overhead, "What tracing took, by thread and by function");

@@ -164,20 +164,6 @@ void print_samples(const reader::Trace& trace, Screen& screen) {
   if (!log.source.note.empty()) screen.output().append(fact("", printable(log.source.note), screen.width()));
 }
 
-void write_samples(Json& json, const reader::Trace& trace) {
-  const reader::SampleLog& log = trace.samples();
-  if (log.empty()) {
-    json.null();
-    return;
-  }
-  json.open('{').field("samples", log.samples.size()).field("period_ns", log.source.period_ns);
-  json.field("waits", log.waits.size()).field("waits_left_out", log.source.waits_left_out);
-  json.field("lost", log.source.lost).field("unread", log.source.unread);
-  json.field("kernel", (log.source.flags & format::kSamplesKernel) != 0);
-  json.field("functions", log.functions.size()).field("stacks", log.stacks.size()).field("note", log.source.note);
-  json.close('}');
-}
-
 void register_samples(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command =

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/json.h"
 #include "cli/options.h"
 #include "cli/text/terminal.h"
 #include "reader/trace.h"
@@ -17,7 +16,5 @@ void say_how_sampled(std::uint32_t per_second, const reader::SampleLog& log);
 
 /// How a trace's samples were taken: lines of karst info; none where there are none.
 void print_samples(const reader::Trace& trace, Screen& screen);
-/// The same as a JSON value; null where there are none.
-void write_samples(Json& json, const reader::Trace& trace);
 
 }  // namespace karst::cli

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "answers/data.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/commands/live.h"
@@ -35,9 +36,12 @@ int show_process(const std::string& of, bool json, const TextOptions& text) {
   const collect::ControlState& c = f.control;
   if (json) {
     Output out = Output::to_stdout();
+    const LiveRow row{*target, f};
     Json object;
-    write_live(object, *target, f);
-    out.append(object.take() + "\n");
+    object.open('{');
+    answers::write_fields(object, nullptr, live_processes(), &row);
+    object.close('}').flush(out);
+    out.append("\n");
     return finish_output(out);
   }
   Screen screen(text);

@@ -9,9 +9,10 @@
 
 #include "analysis/standing.h"
 #include "analysis/waits.h"
-#include "base/json.h"
+#include "answers/standing.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/commands/answer.h"
 #include "cli/input/target.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/table.h"
@@ -24,6 +25,10 @@
 
 namespace karst::cli {
 namespace {
+
+using answers::StandingCallRow;
+using answers::StandingProcessRow;
+using answers::StandingThreadRow;
 
 struct Options {
   std::string of;
@@ -121,75 +126,32 @@ std::string words_for(const collect::LiveThread& thread, const std::vector<colle
   return text;
 }
 
-class Printer {
+/// Makes the answer's rows.
+class Finder {
  public:
-  /// Lines of text of at most `width` columns; 0: of any length.
-  Printer(const Seen& seen, std::size_t width) : seen_(seen), trace_(*seen.trace), states_(trace_), width_(width) {
+  explicit Finder(const Seen& seen) : seen_(seen), trace_(*seen.trace), states_(trace_) {
     for (const analysis::Standing& s : analysis::standings(trace_)) last_ = std::max(last_, s.last_ticks);
     for (const reader::Process& p : trace_.processes()) last_ = std::max(last_, p.end_ticks);
     if (seen.now != 0) last_ = std::max(last_, seen.now);
   }
 
-  std::string text() {
-    for_each_process([this](const reader::Process& process, const reader::Moment* crash) {
-      text_ +=
-          fmt::format("process {} {}{}\n", process.pid, printable(process.name),
-                      crash != nullptr ? fmt::format(": {} in thread {}", printable(crash->what), crash->tid) : "");
-      for_each_thread(process, crash, [this, &process, crash](const analysis::Standing& standing, std::uint32_t tid) {
-        thread_line(standing, tid, crash != nullptr && crash->tid == tid);
-        std::size_t number = 0;
-        for (const analysis::StandingCall& call : standing.calls) {
-          const reader::Function& f = trace_.function(process, call.function);
-          const std::string before =
-              fmt::format("  {:>9}{} #{:<3} ", open_for(call), call.since_earlier ? "+" : " ", number++);
-          const std::string place = place_of(f);
-          const std::size_t taken = before.size() + place.size();
-          text_ += before;
-          text_ += shorten(printable(f.name), width_ > taken + 20 ? width_ - taken : width_, Shorten::kName);
-          text_ += place;
-          text_ += "\n";
-        }
-      });
-    });
-    return std::move(text_);
-  }
-
-  std::string json() {
-    Json json;
-    json.open('{').key("processes").open('[');
-    for_each_process([&](const reader::Process& process, const reader::Moment* crash) {
-      json.line().open('{').field("pid", process.pid).field("name", process.name);
-      json.field("crash", crash != nullptr ? std::optional(crash->what) : std::nullopt);
-      json.field("crashed_tid", crash != nullptr ? std::optional(crash->tid) : std::nullopt).key("threads").open('[');
-      for_each_thread(process, crash, [&](const analysis::Standing& standing, std::uint32_t tid) {
-        const collect::LiveThread* live = live_of(tid);
-        json.line().open('{').field("tid", tid).field("name", name_of(standing, tid));
-        json.field("state", state_of(standing, tid));
-        json.field("holder_tid", live != nullptr && live->holder != 0 ? std::optional(live->holder) : std::nullopt);
-        json.key("calls").open('[');
-        for (const analysis::StandingCall& call : standing.calls) {
-          const reader::Function& f = trace_.function(process, call.function);
-          json.line().open('{').field("function", f.name).field("file", f.file).field("line", f.line);
-          json.field("open_ns", trace_.clock().to_ns(last_ - std::min(last_, call.begin)));
-          json.field("since_earlier", call.since_earlier).close('}');
-        }
-        json.close(']').close('}');
-      });
-      json.close(']').close('}');
-    });
-    json.close(']').close('}');
-    return json.take() + "\n";
+  std::vector<StandingProcessRow> processes() const {
+    std::vector<StandingProcessRow> rows;
+    for (const reader::Process& process : trace_.processes()) {
+      const reader::Moment* const crash = crash_of(process);
+      StandingProcessRow& row = rows.emplace_back(StandingProcessRow{process.pid, process.name, {}, {}, {}});
+      if (crash != nullptr) {
+        row.crash = crash->what;
+        row.crashed_tid = crash->tid;
+      }
+      row.threads = threads_of(process, crash);
+    }
+    return rows;
   }
 
  private:
-  template <typename Use>
-  void for_each_process(Use&& use) {
-    for (const reader::Process& process : trace_.processes()) use(process, crash_of(process));
-  }
-
   /// The one that crashed first, then those with calls, then those that the kernel alone knows.
-  template <typename Use>
-  void for_each_thread(const reader::Process& process, const reader::Moment* crash, Use&& use) {
+  std::vector<StandingThreadRow> threads_of(const reader::Process& process, const reader::Moment* crash) const {
     std::vector<analysis::Standing> all;
     for (const reader::Thread& thread : process.threads) {
       const bool is_gone = !seen_.live.empty() && live_of(thread.tid) == nullptr;
@@ -199,11 +161,25 @@ class Printer {
     std::stable_partition(all.begin(), all.end(), [](const auto& s) { return !s.calls.empty(); });
     if (crash != nullptr)
       std::stable_partition(all.begin(), all.end(), [crash](const auto& s) { return s.thread->tid == crash->tid; });
-    for (const analysis::Standing& standing : all) use(standing, standing.thread->tid);
+    std::vector<StandingThreadRow> rows;
+    for (const analysis::Standing& standing : all) rows.push_back(row_of(process, standing, standing.thread->tid));
     for (const collect::LiveThread& live : seen_.live) {
-      const auto is_it = [&](const auto& s) { return s.thread->tid == static_cast<std::uint32_t>(live.tid); };
-      if (std::none_of(all.begin(), all.end(), is_it)) use(analysis::Standing{}, static_cast<std::uint32_t>(live.tid));
+      const auto tid = static_cast<std::uint32_t>(live.tid);
+      if (std::none_of(all.begin(), all.end(), [tid](const auto& s) { return s.thread->tid == tid; }))
+        rows.push_back(row_of(process, {}, tid));
     }
+    return rows;
+  }
+
+  StandingThreadRow row_of(const reader::Process& process, const analysis::Standing& standing,
+                           std::uint32_t tid) const {
+    const collect::LiveThread* const live = live_of(tid);
+    StandingThreadRow row{tid, name_of(standing, live), state_of(standing, live), {}, standing.last_ticks != 0, {}};
+    if (live != nullptr && live->holder != 0) row.holder = static_cast<std::uint32_t>(live->holder);
+    for (const analysis::StandingCall& call : standing.calls)
+      row.calls.push_back({trace_.function(process, call.function),
+                           trace_.clock().to_ns(last_ - std::min(last_, call.begin)), call.since_earlier});
+    return row;
   }
 
   const collect::LiveThread* live_of(std::uint32_t tid) const {
@@ -212,14 +188,14 @@ class Printer {
     return found != seen_.live.end() ? &*found : nullptr;
   }
 
-  std::string name_of(const analysis::Standing& standing, std::uint32_t tid) const {
-    if (const collect::LiveThread* live = live_of(tid)) return live->name;
+  static std::string name_of(const analysis::Standing& standing, const collect::LiveThread* live) {
+    if (live != nullptr) return live->name;
     return standing.thread != nullptr ? standing.thread->name : "";
   }
 
   /// What the thread does now, or did last; empty: not known.
-  std::string state_of(const analysis::Standing& standing, std::uint32_t tid) const {
-    if (const collect::LiveThread* live = live_of(tid)) return words_for(*live, seen_.live);
+  std::string state_of(const analysis::Standing& standing, const collect::LiveThread* live) const {
+    if (live != nullptr) return words_for(*live, seen_.live);
     const reader::ThreadStates* states = standing.thread != nullptr ? states_.states_of(*standing.thread) : nullptr;
     if (states == nullptr || states->size() == 0) return "";
     const std::size_t last = states->size() - 1;
@@ -230,43 +206,58 @@ class Printer {
                        where.empty() ? "" : " in " + where);
   }
 
-  void thread_line(const analysis::Standing& standing, std::uint32_t tid, bool crashed) {
-    std::string line = fmt::format("\nthread {} {}", tid, printable(name_of(standing, tid)));
-    if (crashed) line += ": crashed here";
-    if (const std::string state = state_of(standing, tid); !state.empty())
-      line += (crashed ? ", " : ": ") + printable(state);
-    if (standing.calls.empty()) line += standing.last_ticks == 0 ? " (no traced call)" : " (in no traced call)";
-    text_ += (width_ != 0 ? "\n" + wrap(line.substr(1), width_, 2) : line) + "\n";
-  }
-
-  std::string open_for(const analysis::StandingCall& call) const {
-    return duration_text(trace_.clock().to_ns(last_ - std::min(last_, call.begin)));
-  }
-  static std::string place_of(const reader::Function& f) {
-    if (f.file.empty()) return "";
-    return fmt::format("  {}:{}", printable(f.file.substr(f.file.find_last_of('/') + 1)), f.line);
-  }
-
   const Seen& seen_;
   const reader::Trace& trace_;
   analysis::StateThreads states_;
-  std::size_t width_;
   std::uint64_t last_ = 0;  ///< open calls last until then
-  std::string text_;
 };
+
+std::string thread_line(const StandingThreadRow& thread, bool crashed, std::size_t width) {
+  std::string line = fmt::format("thread {} {}", thread.tid, printable(thread.name));
+  if (crashed) line += ": crashed here";
+  if (!thread.state.empty()) line += (crashed ? ", " : ": ") + printable(thread.state);
+  if (thread.calls.empty()) line += thread.has_history ? " (in no traced call)" : " (no traced call)";
+  return "\n" + wrap(line, width, 2) + "\n";
+}
+
+std::string call_line(const StandingCallRow& call, std::size_t number, std::size_t width) {
+  const reader::Function& f = call.function;
+  const std::string before =
+      fmt::format("  {:>9}{} #{:<3} ", duration_text(call.open_ns), call.since_earlier ? "+" : " ", number);
+  const std::string place =
+      f.file.empty() ? "" : fmt::format("  {}:{}", printable(f.file.substr(f.file.find_last_of('/') + 1)), f.line);
+  const std::size_t taken = before.size() + place.size();
+  return before + shorten(printable(f.name), width > taken + 20 ? width - taken : width, Shorten::kName) + place + "\n";
+}
+
+void print(const std::vector<StandingProcessRow>& processes, Screen& screen) {
+  for (const StandingProcessRow& process : processes) {
+    const std::string crash =
+        process.crash ? fmt::format(": {} in thread {}", printable(*process.crash), *process.crashed_tid) : "";
+    screen.output().append(fmt::format("process {} {}{}\n", process.pid, printable(process.name), crash));
+    for (const StandingThreadRow& thread : process.threads) {
+      screen.output().append(thread_line(thread, process.crashed_tid == thread.tid, screen.width()));
+      for (std::size_t i = 0; i < thread.calls.size(); ++i)
+        screen.output().append(call_line(thread.calls[i], i, screen.width()));
+    }
+  }
+}
 
 int where(const Options& options) {
   std::error_code error;
   const bool is_file = std::filesystem::exists(options.of, error);
   auto seen = is_file || options.of.find('/') != std::string::npos ? look_at_file(options) : look_at_process(options);
   if (!seen) return fail(seen.error());
+  const std::vector<StandingProcessRow> processes = Finder(*seen).processes();
   if (options.json) {
+    AnswerOptions json;
+    json.format = "json";
     Output output = Output::to_stdout();
-    output.append(Printer(*seen, 0).json());
+    write_answer(json, Answer(*seen->trace, answers::standing_processes(), json, addresses(processes)), output);
     return finish_output(output);
   }
   Screen screen(options.text);
-  screen.output().append(Printer(*seen, screen.width()).text());
+  print(processes, screen);
   return screen.finish();
 }
 

@@ -74,29 +74,6 @@ void print_moments(const reader::Trace& trace, Screen& screen) {
   table.print(screen);
 }
 
-void write_moments(Json& json, const reader::Trace& trace) {
-  const std::uint64_t origin = analysis::first_ticks(trace);
-  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(since(origin, ticks)); };
-  const auto hex = [](std::uint64_t number) { return fmt::format("{:#x}", number); };
-  json.open('[');
-  for (const reader::Process& process : trace.processes()) {
-    for (const reader::Moment& moment : process.moments) {
-      json.line().open('{').field("number", moment.number).field("kind", reader::moment_kind_name(moment.kind));
-      json.field("what", moment.what);
-      json.field("function",
-                 moment.function != 0 ? std::optional(trace.function(process, moment.function).name) : std::nullopt);
-      json.field("pid", process.pid).field("tid", moment.tid);
-      json.field("begin_ns", ns(moment.begin_ticks)).field("end_ns", ns(moment.end_ticks));
-      json.field("kept_from_ns", ns(moment.kept_from)).field("kept_to_ns", ns(moment.kept_to));
-      json.field("whole_from_ns", ns(moment.whole_from)).field("lost_events", moment.lost_events);
-      json.field("gave_up", has(moment, format::kMomentGaveUp)).field("address", hex(moment.address));
-      if (has(moment, format::kMomentHasArguments)) json.list("arguments", moment.arguments, hex);
-      json.close('}');
-    }
-  }
-  json.close(']');
-}
-
 Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, std::vector<std::byte>& bytes) {
   const std::string name = trace.name();
   const auto found = reader::find_moment(trace, number);

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/result.h"
 #include "cli/text/terminal.h"
 #include "reader/trace.h"
@@ -14,8 +13,6 @@ namespace karst::cli {
 
 /// For `karst info`; nothing when there are none.
 void print_moments(const reader::Trace& trace, Screen& screen);
-/// A JSON array of them.
-void write_moments(Json& json, const reader::Trace& trace);
 
 /// The calls of the time that moment `number` kept, as a trace of its own in `bytes`, which must outlive it.
 /// Error: there is no such moment (the message names those that there are), or it is too large.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "answers/traces.h"
 #include "base/cache_directory.h"
 #include "cli/command.h"
 #include "cli/input/trace_input.h"
@@ -20,26 +21,6 @@ bool is_first_time() { return CacheDirectory(CacheDirectory::of_user(), {}, 0).m
 
 const char* backend_name(format::StateBackend backend) {
   return backend == format::StateBackend::kFtrace ? "ftrace" : "perf events";
-}
-
-const char* backend_word(format::StateBackend backend) {
-  switch (backend) {
-    case format::StateBackend::kPerf:
-      return "perf";
-    case format::StateBackend::kFtrace:
-      return "ftrace";
-    case format::StateBackend::kNone:
-      break;
-  }
-  return "none";
-}
-
-/// Why a trace has no states.
-std::string why_none(const reader::StateSource& source) {
-  if (!source.note.empty()) return source.note;
-  // Nobody watched: the trace has no record of its source.
-  return "nobody recorded them in this process; 'karst attach PID --trigger PLACE' and 'karst run' record when threads "
-         "run and wait";
 }
 
 }  // namespace
@@ -92,7 +73,7 @@ void print_states(const reader::Trace& trace, Screen& screen) {
   const auto line = [&](const std::string& text) {
     screen.output().append(fact(std::exchange(label, ""), text, screen.width()));
   };
-  if (s.backend == format::StateBackend::kNone) return line("not recorded: " + printable(why_none(s)));
+  if (s.backend == format::StateBackend::kNone) return line("not recorded: " + printable(answers::why_no_states(s)));
   const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
   // A snapshot may have taken them over without the time in which they were recorded.
   const std::string over =
@@ -119,29 +100,6 @@ void print_states(const reader::Trace& trace, Screen& screen) {
                      duration_text(trace.clock().to_ns(d.ticks)), duration_text(trace.clock().to_ns(d.longest)),
                      d.left_out != 0 ? "; the kernel left out records in " + plural(d.left_out, "place") : ""));
   if (!s.note.empty()) line(printable(s.note));
-}
-
-void write_states(Json& json, const reader::Trace& trace) {
-  const reader::States& states = trace.states();
-  const reader::StateSource& s = states.source();
-  const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
-  json.open('{').field("backend", backend_word(s.backend)).field("records", states.log().records.size());
-  json.field("threads", states.threads().size()).field("cpus", s.cpus);
-  json.field("span_ns", trace.clock().to_ns(s.end_ticks - s.begin_ticks)).field("clock_error_ns", s.clock_error_ns);
-  json.field("wakers", has(format::kStatesWakes)).field("own_wakers", has(format::kStatesOwnWakes));
-  json.field("other_processes", has(format::kStatesOthers));
-  const std::uint64_t wakes_from = states.log().wakes_from();
-  json.field("wakers_from_ns", has(format::kStatesWakes) && wakes_from > s.begin_ticks
-                                   ? std::optional(trace.clock().to_ns(wakes_from - s.begin_ticks))
-                                   : std::optional<std::uint64_t>());
-  json.field("system_calls", has(format::kStatesSyscalls)).field("lost_events", s.lost_events);
-  json.field("gaps", states.gaps().size()).field("overwritten_events", s.overwritten_events);
-  json.field("migrations", s.migrations);
-  json.field("page_faults", has(format::kStatesFaults) ? std::optional(s.page_faults) : std::nullopt);
-  json.field("left_out", states.doubts().left_out).field("unknown_stretches", states.doubts().stretches);
-  json.field("unknown_ns", trace.clock().to_ns(states.doubts().ticks));
-  json.field("longest_unknown_ns", trace.clock().to_ns(states.doubts().longest));
-  json.field("note", s.backend == format::StateBackend::kNone ? why_none(s) : s.note).close('}');
 }
 
 }  // namespace karst::cli

@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 
-#include "base/json.h"
 #include "base/result.h"
 #include "cli/options.h"
 #include "cli/text/terminal.h"
@@ -31,7 +30,5 @@ void report_missing_states(const StateArguments& arguments, const reader::StateS
 
 /// How a trace's thread states were recorded, or why not: lines of karst info.
 void print_states(const reader::Trace& trace, Screen& screen);
-/// The same as a JSON value.
-void write_states(Json& json, const reader::Trace& trace);
 
 }  // namespace karst::cli

@@ -87,16 +87,4 @@ std::vector<std::string> switch_lines(const reader::Trace& trace, const reader::
   return lines;
 }
 
-void write_switches(Json& json, const reader::Trace& trace, const reader::Process& process) {
-  const std::uint64_t start = analysis::first_ticks(trace);
-  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(ticks > start ? ticks - start : 0); };
-  json.open('[');
-  for (const reader::Switch& s : process.switches) {
-    json.open('{').field("on", s.on).field("begin_ns", ns(s.begin_ticks));
-    json.field("end_ns", s.end_ticks != 0 ? std::optional(ns(s.end_ticks)) : std::nullopt);
-    json.field("first_function", s.first).field("functions", s.count).field("reason", reason_text(s.reason)).close('}');
-  }
-  json.close(']');
-}
-
 }  // namespace karst::cli

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "analysis/untraced.h"
-#include "base/json.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -17,8 +16,5 @@ using analysis::untraced_times;
 /// A bounded number of lines: when the process was not traced, and which functions were not for how long, those that
 /// were off for longest first.
 std::vector<std::string> switch_lines(const reader::Trace& trace, const reader::Process& process);
-
-/// All of them, as a JSON array.
-void write_switches(Json& json, const reader::Trace& trace, const reader::Process& process);
 
 }  // namespace karst::cli

@@ -3,20 +3,25 @@
 #include <cstdint>
 #include <string_view>
 
+#include "answers/relation.h"
 #include "base/json.h"
 #include "columns/flame.h"
 #include "columns/table.h"
+#include "engine/index/index.h"
 #include "reader/model.h"
 
 namespace karst::engine {
 
 /// {"cpu":…,"runnable":…,"blocked":…,"unknown":…}, ns with their fractions.
-void write_state_times(Json& json, std::string_view name, const reader::Clock& clock, const reader::StateTimes& times);
-/// Fields of api/functions from `threads` on, into an object that is open.
-void write_table(Json& json, const reader::Clock& clock, const columns::Table& table);
-/// api/histogram.
-void write_histogram(Json& json, const reader::Clock& clock, std::uint32_t function,
-                     const columns::Histogram& histogram);
+void write_state_times(Json& json, std::string_view name, const TraceIndex& index, const reader::StateTimes& times);
+/// Fields of api/functions, into an object that is open: a row of function_tables().
+void write_table(Json& json, const TraceIndex& index, const columns::Table& table);
+const answers::Relation& function_tables();
+/// api/histogram: a row of histograms().
+void write_histogram(Json& json, const TraceIndex& index, std::uint32_t function, const columns::Histogram& histogram);
+const answers::Relation& histograms();
+/// Hands over such a row, for one within another. Its function is 0.
+void each_histogram(const TraceIndex& index, const columns::Histogram& histogram, const answers::UseRow& use);
 /// Fields of api/flame, into an object that is open. `clock_b` is of the second set of calls; null: there is none.
 void write_flame(Json& json, const columns::FlameTree& tree, std::uint32_t root, double share,
                  const reader::Clock& clock, const reader::Clock* clock_b = nullptr);

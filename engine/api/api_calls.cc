@@ -222,7 +222,7 @@ Reply Api::histogram(const Question& question) {
   const TraceIndex& index = question.index();
   const columns::Histogram of = columns::histogram_of(scope, function);
   Json json;
-  write_histogram(json, index.trace().clock(), function, of);
+  write_histogram(json, index, function, of);
   return json_reply(json);
 }
 
@@ -235,7 +235,7 @@ Reply Api::functions(const Question& question) {
   const columns::Table table = columns::table_of(scope);
   Json json;
   json.open('{').field("begin", question.begin()).field("end", question.end());
-  write_table(json, index.trace().clock(), table);
+  write_table(json, index, table);
   json.close('}');
   return json_reply(json);
 }

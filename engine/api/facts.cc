@@ -1,5 +1,8 @@
 // api/trace: what is small and does not change.
+#include "engine/api/facts.h"
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -7,21 +10,34 @@
 
 #include "analysis/program_facts.h"
 #include "analysis/tracing_cost.h"
+#include "answers/problems.h"
 #include "engine/api/api.h"
 #include "engine/api/flows.h"
 #include "engine/api/locks.h"
 #include "engine/api/memory.h"
-#include "engine/api/notes.h"
+#include "engine/api/rows.h"
 #include "engine/api/states.h"
 #include "engine/api/values.h"
 #include "engine/protocol.h"
 #include "engine/tiles/tracks.h"
 #include "format/control.h"
+#include "format/note_kinds.h"
 #include "format/trace.h"
 #include "reader/moments.h"
 
 namespace karst::engine {
 namespace {
+
+using answers::field;
+using answers::field_if_known;
+using answers::list;
+using answers::Relation;
+using answers::row;
+using answers::rows;
+using answers::Type;
+using answers::UseRow;
+using answers::Value;
+using answers::value_of;
 
 const char* rate_source(std::uint32_t source) {
   switch (static_cast<format::RateSource>(source)) {
@@ -34,30 +50,31 @@ const char* rate_source(std::uint32_t source) {
   }
 }
 
-void write_time(Json& json, const char* name, const TraceIndex& index, std::uint64_t ticks) {
-  json.key(name);
-  if (ticks == 0) {
-    json.null();
-  } else {
-    json.value(index.since_origin(ticks));
-  }
+/// ns since the trace's first event; none for 0 ticks.
+Value time_of(const TraceIndex& index, std::uint64_t ticks) {
+  return ticks == 0 ? Value() : value_of(index.since_origin(ticks));
 }
 
-void write_clock(Json& json, const TraceIndex& index) {
+Value start_realtime(const TraceIndex& index) {
   const reader::Clock& clock = index.trace().clock();
-  json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);
-  json.field("rate_source", rate_source(clock.rate_source));
-  json.key("start_realtime_ns");
-  if (clock.pairs.empty()) {
-    json.null();
-  } else {
-    const reader::ClockPair& pair = clock.pairs.front();
-    const std::uint64_t origin = index.origin();
-    const std::uint64_t start = origin >= pair.ticks ? pair.realtime_ns + clock.to_ns(origin - pair.ticks)
-                                                     : pair.realtime_ns - clock.to_ns(pair.ticks - origin);
-    json.value(std::to_string(start));
-  }
-  json.field("resolution_ns", 1e9 / static_cast<double>(clock.ticks_per_second)).close('}');
+  return clock.pairs.empty() ? Value() : value_of(analysis::realtime_ns(clock, index.origin()));
+}
+
+const Relation& clock_facts() {
+  using Row = TraceIndex;
+  static const Relation relation{"clock_facts",
+                                 "clock_fact",
+                                 "How times were measured",
+                                 {field<Row>("ticks_per_second", Type::kCount, "its rate",
+                                             [](const Row& r) { return r.trace().clock().ticks_per_second; }),
+                                  field<Row>("rate_source", Type::kText, "who says so: pairs, perf or cpuid",
+                                             [](const Row& r) { return rate_source(r.trace().clock().rate_source); }),
+                                  field_if_known<Row>("start_realtime_ns", Type::kId,
+                                                      "when the trace's first event was, since 1970", start_realtime),
+                                  field<Row>("resolution_ns", Type::kDuration, "of a tick", [](const Row& r) {
+                                    return 1e9 / static_cast<double>(r.trace().clock().ticks_per_second);
+                                  })}};
+  return relation;
 }
 
 const char* switch_reason(std::uint32_t reason) {
@@ -72,43 +89,66 @@ const char* switch_reason(std::uint32_t reason) {
   }
 }
 
-// How many functions a switch is of, and some of them as indices into `functions`: a name tells more than a number.
-// Those that were never called have none. A tail call's exit has a number beside its function's, and is none of its
-// own.
-void write_named(Json& json, const TraceIndex& index, std::size_t process, const reader::Switch& of) {
+struct ProcessFact {
+  const TraceIndex& index;
+  const reader::Process& of;
+
+  std::size_t place() const { return static_cast<std::size_t>(&of - index.trace().processes().data()); }
+};
+
+struct SwitchFact {
+  const TraceIndex& index;
+  const reader::Switch& of;
+  std::uint64_t functions;           ///< how many it is of
+  std::vector<std::uint32_t> named;  ///< some of them
+};
+
+// Some of a switch's functions as indices into `functions`: a name tells more than a number. Those that were never
+// called have none. A tail call's exit has a number beside its function's, and is none of its own.
+SwitchFact switch_fact(const ProcessFact& process, const reader::Switch& of) {
   constexpr std::size_t kMostNamed = 4;
   constexpr std::size_t kMostLooks = 4096;
-  const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
-  const auto& functions = index.functions().of_process(static_cast<std::uint32_t>(process));
+  const TraceIndex& index = process.index;
+  const std::vector<reader::Function>& known = process.of.functions;
+  const auto& functions = index.functions().of_process(static_cast<std::uint32_t>(process.place()));
   std::uint64_t count = 0;
-  std::vector<std::uint32_t> named;
+  SwitchFact fact{index, of, of.count, {}};
   const std::size_t looks = of.first == 0 ? 0 : std::min<std::size_t>(of.count, kMostLooks);
   for (std::size_t id = of.first; id < std::size_t{of.first} + looks && id < known.size(); ++id) {
     if (known[id].id == 0 || known[id].tail_exit) continue;
     ++count;
-    if (named.size() < kMostNamed && index.functions().functions()[functions[id]].occurs)
-      named.push_back(functions[id]);
+    if (fact.named.size() < kMostNamed && index.functions().functions()[functions[id]].occurs)
+      fact.named.push_back(functions[id]);
   }
-  json.field("functions", of.count > kMostLooks || count == 0 ? of.count : count);
-  json.list("named", named, [](std::uint32_t function) { return function; });
+  if (of.count <= kMostLooks && count != 0) fact.functions = count;
+  return fact;
 }
 
-void write_switches(Json& json, const TraceIndex& index, const reader::Process& process) {
-  const auto number = static_cast<std::size_t>(&process - index.trace().processes().data());
-  json.key("switches").open('[');
-  for (std::size_t i = 0; i < process.switches.size() && i < kMaxGaps; ++i) {
-    const reader::Switch& of = process.switches[i];
-    json.open('{').field("begin", index.since_origin(of.begin_ticks));
-    write_time(json, "end", index, of.end_ticks);
-    json.field("all", of.first == 0).field("first", of.first).field("ids", of.count).field("on", of.on);
-    json.field("reason", switch_reason(of.reason));
-    write_named(json, index, number, of);
-    json.close('}');
-  }
-  json.close(']').field("switch_count", process.switches.size());
+const Relation& switch_facts() {
+  using Row = SwitchFact;
+  static const Relation relation{
+      "switch_infos",
+      "switch_info",
+      "A row for each time that functions were switched off or on",
+      {field<Row>("begin", Type::kTime, "when it began",
+                  [](const Row& r) { return r.index.since_origin(r.of.begin_ticks); }),
+       field_if_known<Row>("end", Type::kTime, "when it was done; null: it was under way when the trace was written",
+                           [](const Row& r) { return time_of(r.index, r.of.end_ticks); }),
+       field<Row>("all", Type::kFlag, "whether it is of all functions", [](const Row& r) { return r.of.first == 0; }),
+       field<Row>("first", Type::kNumber, "the number that the first one has in its process",
+                  [](const Row& r) { return r.of.first; }),
+       field<Row>("ids", Type::kCount, "successive numbers from that one on, some of them spare",
+                  [](const Row& r) { return r.of.count; }),
+       field<Row>("functions", Type::kCount, "of which there is a function", [](const Row& r) { return r.functions; }),
+       field<Row>("on", Type::kFlag, "whether it was on", [](const Row& r) { return r.of.on; }),
+       field<Row>("reason", Type::kText, "request, timer, budget or unknown",
+                  [](const Row& r) { return switch_reason(r.of.reason); }),
+       list<Row>("named", Type::kNumber, "some of them, in TraceInfo.functions", [](const Row& r, const auto& use) {
+         for (const std::uint32_t number : r.named) use(number);
+       })}};
+  return relation;
 }
 
-// What was asked to be kept. A moment's thread is -1 where it is of all, or made no traced call.
 // The call that lasted from `begin` to `end`: what a moment kept was one. The outermost of several.
 std::optional<std::uint32_t> call_between(const ThreadIndex& thread, std::uint64_t begin, std::uint64_t end) {
   const CallColumns& calls = thread.calls;
@@ -119,26 +159,55 @@ std::optional<std::uint32_t> call_between(const ThreadIndex& thread, std::uint64
   return std::nullopt;
 }
 
-void write_moments(Json& json, const TraceIndex& index, const reader::Process& process) {
-  json.key("moments").open('[');
-  for (std::size_t i = 0; i < process.moments.size() && i < kMaxGaps; ++i) {
-    const reader::Moment& moment = process.moments[i];
-    std::int64_t thread = -1;
-    for (std::size_t t = 0; t < index.threads().size(); ++t) {
-      const reader::Thread& of = *index.threads()[t].thread;
-      if (&index.trace().processes()[of.process] == &process && of.index == moment.thread)
-        thread = static_cast<std::int64_t>(t);
-    }
-    json.open('{').field("number", moment.number).field("kind", reader::moment_kind_name(moment.kind));
-    json.field("begin", index.since_origin(moment.begin_ticks)).field("end", index.since_origin(moment.end_ticks));
-    json.field("kept_from", index.since_origin(moment.kept_from)).field("kept_to", index.since_origin(moment.kept_to));
-    json.field("thread", thread).field("what", moment.what).field("lost_events", moment.lost_events);
-    const ThreadIndex* of = thread < 0 ? nullptr : &index.threads()[static_cast<std::size_t>(thread)];
-    if (const auto row = of == nullptr ? std::nullopt : call_between(*of, moment.begin_ticks, moment.end_ticks))
-      json.field("index", *row).field("function", index.function_of(*of, *row));
-    json.close('}');
+struct MomentFact {
+  const TraceIndex& index;
+  const reader::Process& process;
+  const reader::Moment& of;
+  std::optional<std::uint32_t> thread = {};  ///< none: it is of all, or made no traced call
+  std::optional<std::uint32_t> row = {};     ///< the call that it was
+};
+
+MomentFact moment_fact(const ProcessFact& process, const reader::Moment& of) {
+  MomentFact fact{process.index, process.of, of};
+  const auto& threads = process.index.threads();
+  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+    const reader::Thread& thread = *threads[i].thread;
+    if (thread.process == process.place() && thread.index == of.thread) fact.thread = i;
   }
-  json.close(']');
+  if (fact.thread) fact.row = call_between(threads[*fact.thread], of.begin_ticks, of.end_ticks);
+  return fact;
+}
+
+answers::Field moment_time(std::string key, std::string sentence, std::uint64_t reader::Moment::*of) {
+  return field<MomentFact>(std::move(key), Type::kTime, std::move(sentence),
+                           [of](const MomentFact& r) { return r.index.since_origin(r.of.*of); });
+}
+
+const Relation& moment_facts() {
+  using Row = MomentFact;
+  static const Relation relation{
+      "moment_infos",
+      "moment_info",
+      "A row for each time that was asked to be kept: a slow call, what led to a trigger, a snapshot",
+      {field<Row>("number", Type::kNumber, "what --kept calls it", [](const Row& r) { return r.of.number; }),
+       field<Row>("kind", Type::kText, "why it was kept",
+                  [](const Row& r) { return reader::moment_kind_name(r.of.kind); }),
+       moment_time("begin", "when it began", &reader::Moment::begin_ticks),
+       moment_time("end", "when it ended", &reader::Moment::end_ticks),
+       moment_time("kept_from", "from when on all was kept", &reader::Moment::kept_from),
+       moment_time("kept_to", "until when", &reader::Moment::kept_to),
+       field<Row>("thread", Type::kNumber, "in TraceInfo.threads; -1: of all, or of one without a traced call",
+                  [](const Row& r) { return r.thread ? std::int64_t{*r.thread} : std::int64_t{-1}; }),
+       field<Row>("what", Type::kText, "in words", [](const Row& r) -> const std::string& { return r.of.what; }),
+       field<Row>("lost_events", Type::kCount, "records that were overwritten before they could be kept",
+                  [](const Row& r) { return r.of.lost_events; }),
+       field_if_known<Row>("index", Type::kNumber,
+                           "the call that it was, in its thread; null: none, or not in the trace",
+                           [](const Row& r) { return r.row; }),
+       field_if_known<Row>("function", Type::kNumber, "of that call, in TraceInfo.functions", [](const Row& r) {
+         return r.row ? value_of(r.index.function_of(r.index.threads()[*r.thread], *r.row)) : Value();
+       })}};
+  return relation;
 }
 
 // When the last call ends: those that were running at the end last until their thread's, after its last event.
@@ -152,75 +221,213 @@ std::uint64_t last_end(const TraceIndex& index) {
   return last;
 }
 
-void write_processes(Json& json, const TraceIndex& index) {
-  json.key("processes").open('[');
-  for (const reader::Process& process : index.trace().processes()) {
-    json.open('{').field("pid", process.pid).field("parent_pid", process.parent_pid).field("name", process.name);
-    json.list("command_line", process.command_line, [](const std::string& word) { return std::string_view(word); });
-    if (const std::vector<std::string_view> lines = analysis::app_info(process); !lines.empty())
-      json.list("app_info", lines, [](std::string_view line) { return line; });
-    json.field("executable", process.executable).field("options", process.options);
-    write_time(json, "begin", index, process.start_ticks);
-    write_time(json, "end", index, process.end_ticks);
-    json.key("wait_status");
-    if (process.wait_status == -1) {
-      json.null();
-    } else {
-      json.value(process.wait_status);
-    }
-    json.field("call_cost", analysis::call_cost_ns(process.cost, index.trace().clock()));
-    json.field("ended", (process.flags & format::kProcessEnded) != 0);
-    json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
-    json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);
-    write_switches(json, index, process);
-    write_moments(json, index, process);
-    json.close('}');
-  }
-  json.close(']');
+const Relation& process_facts() {
+  using Row = ProcessFact;
+  static const Relation relation{
+      "process_facts",
+      "process_fact",
+      "A row for each process",
+      {field<Row>("pid", Type::kNumber, "its number", [](const Row& r) { return r.of.pid; }),
+       field<Row>("parent_pid", Type::kNumber, "that of its parent", [](const Row& r) { return r.of.parent_pid; }),
+       field<Row>("name", Type::kText, "what it is called",
+                  [](const Row& r) -> const std::string& { return r.of.name; }),
+       list<Row>("command_line", Type::kText, "its arguments",
+                 [](const Row& r, const auto& use) {
+                   for (const std::string& word : r.of.command_line) use(word);
+                 }),
+       list<Row>("app_info", Type::kText, "what it says of itself as a whole",
+                 [](const Row& r, const auto& use) {
+                   for (const std::string_view line : analysis::app_info(r.of)) use(line);
+                 }),
+       field<Row>("executable", Type::kText, "its file",
+                  [](const Row& r) -> const std::string& { return r.of.executable; }),
+       field<Row>("options", Type::kText, "of tracing",
+                  [](const Row& r) -> const std::string& { return r.of.options; }),
+       field_if_known<Row>("begin", Type::kTime, "when tracing began",
+                           [](const Row& r) { return time_of(r.index, r.of.start_ticks); }),
+       field_if_known<Row>("end", Type::kTime, "when it ended",
+                           [](const Row& r) { return time_of(r.index, r.of.end_ticks); }),
+       field_if_known<Row>("wait_status", Type::kNumber, "as wait() has it",
+                           [](const Row& r) { return r.of.wait_status == -1 ? Value() : value_of(r.of.wait_status); }),
+       field<Row>("call_cost", Type::kDuration, "what tracing a call costs; 0: not known",
+                  [](const Row& r) { return analysis::call_cost_ns(r.of.cost, r.index.trace().clock()); }),
+       field<Row>("ended", Type::kFlag, "whether its end was seen",
+                  [](const Row& r) { return (r.of.flags & format::kProcessEnded) != 0; }),
+       field<Row>("damaged", Type::kFlag, "whether its trace memory held what cannot be",
+                  [](const Row& r) { return (r.of.flags & format::kProcessDamaged) != 0; }),
+       field<Row>("overwritten_events", Type::kCount, "that gave way to newer ones",
+                  [](const Row& r) { return r.of.overwritten_events; }),
+       field<Row>("lost_events", Type::kCount, "that were never recorded",
+                  [](const Row& r) { return r.of.lost_events; }),
+       rows<Row>("switches", "when functions were off, the first ones", switch_facts(),
+                 [](const Row& r, const UseRow& use) {
+                   for (std::size_t i = 0; i < r.of.switches.size() && i < kMaxGaps; ++i) {
+                     const SwitchFact fact = switch_fact(r, r.of.switches[i]);
+                     use(&fact);
+                   }
+                 }),
+       rows<Row>("moments", "what was asked to be kept", moment_facts(),
+                 [](const Row& r, const UseRow& use) {
+                   for (std::size_t i = 0; i < r.of.moments.size() && i < kMaxGaps; ++i) {
+                     const MomentFact fact = moment_fact(r, r.of.moments[i]);
+                     use(&fact);
+                   }
+                 }),
+       field<Row>("switch_count", Type::kCount, "how many switches there are",
+                  [](const Row& r) { return r.of.switches.size(); })}};
+  return relation;
 }
 
-void write_threads(Json& json, const TraceIndex& index) {
-  json.key("threads").open('[');
+struct GapFact {
+  const TraceIndex& index;
+  const Gap& of;
+};
+
+const Relation& gap_facts() {
+  using Row = GapFact;
+  static const Relation relation{
+      "gaps",
+      "gap",
+      "A row for each time of which events are missing",
+      {field<Row>("begin", Type::kTime, "when it begins",
+                  [](const Row& r) { return r.index.since_origin(r.of.begin); }),
+       field<Row>("end", Type::kTime, "when it ends", [](const Row& r) { return r.index.since_origin(r.of.end); }),
+       field<Row>("kind", Type::kText, "overwritten, or missing from the file",
+                  [](const Row& r) { return r.of.overwritten ? "overwritten" : "missing"; }),
+       field<Row>("blocks", Type::kCount, "of events", [](const Row& r) { return r.of.blocks; })}};
+  return relation;
+}
+
+/// By format::NoteGroup.
+struct NoteCounts {
+  explicit NoteCounts(const ThreadIndex& thread) {
+    for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind) {
+      const format::KindOfNote& is = format::kind_of_note(kind);
+      if (is.is_listed() || is.place == format::NotePlace::kLook)
+        of[static_cast<std::size_t>(is.group)] += thread.notes[kind];
+    }
+  }
+  bool any() const {
+    return std::any_of(of.begin(), of.end(), [](std::uint64_t count) { return count != 0; });
+  }
+  std::array<std::uint64_t, format::kNoteGroups> of{};
+};
+
+const Relation& note_counts() {
+  static const Relation relation = [] {
+    Relation made{"note_counts", "note_count", "How many notes a thread has of each group", {}};
+    for (std::size_t group = 0; group < format::kNoteGroups; ++group)
+      made.fields.push_back(field<NoteCounts>(format::kNoteGroupWords[group], Type::kCount, "of this group",
+                                              [group](const NoteCounts& r) { return r.of[group]; }));
+    return made;
+  }();
+  return relation;
+}
+
+struct ThreadFact {
+  const TraceIndex& index;
+  const ThreadIndex& of;
+  std::optional<std::string_view> group;
+
+  const reader::Thread& thread() const { return *of.thread; }
+};
+
+answers::Field thread_number(std::string key, Type type, std::string sentence, std::uint64_t reader::Thread::*of) {
+  return field<ThreadFact>(std::move(key), type, std::move(sentence),
+                           [of](const ThreadFact& r) { return r.thread().*of; });
+}
+
+const Relation& thread_facts() {
+  using Row = ThreadFact;
+  static const Relation relation{
+      "thread_facts",
+      "thread_fact",
+      "A row for each thread",
+      {field<Row>("process", Type::kProcess, "whose it is",
+                  [](const Row& r) { return answers::ProcessRef{r.thread().process}; }),
+       field<Row>("tid", Type::kNumber, "its number", [](const Row& r) { return r.thread().tid; }),
+       field<Row>("fiber", Type::kFlag, "whether it is a fiber's lane, with a number that is none of the kernel's",
+                  [](const Row& r) { return r.thread().fiber; }),
+       field<Row>("name", Type::kText, "what it is called",
+                  [](const Row& r) -> const std::string& { return r.thread().name; }),
+       field_if_known<Row>("group", Type::kText, "of threads that the program put together",
+                           [](const Row& r) { return r.group; }),
+       field_if_known<Row>("begin", Type::kTime, "when it joined",
+                           [](const Row& r) {
+                             const std::uint64_t joined = r.thread().joined_ticks;
+                             return time_of(r.index, joined == 0 ? r.of.first_ticks : joined);
+                           }),
+       field_if_known<Row>(
+           "end", Type::kTime, "when it exited",
+           [](const Row& r) { return time_of(r.index, r.thread().exited ? r.thread().exited_ticks : 0); }),
+       field_if_known<Row>("first", Type::kTime, "its first event",
+                           [](const Row& r) { return time_of(r.index, r.of.first_ticks); }),
+       field_if_known<Row>("last", Type::kTime, "its last event",
+                           [](const Row& r) { return time_of(r.index, r.of.last_ticks); }),
+       field<Row>("exited", Type::kFlag, "whether its end was seen", [](const Row& r) { return r.thread().exited; }),
+       field<Row>("calls", Type::kCount, "how many it made", [](const Row& r) { return r.of.calls.size(); }),
+       field<Row>("depths", Type::kCount, "levels that they have", [](const Row& r) { return r.of.levels(); }),
+       field<Row>("events", Type::kCount, "that it recorded", [](const Row& r) { return r.of.events; }),
+       thread_number("overwritten_events", Type::kCount, "that gave way to newer ones",
+                     &reader::Thread::overwritten_events),
+       thread_number("lost_events", Type::kCount, "that were never recorded", &reader::Thread::lost_events),
+       field<Row>("out_of_order", Type::kCount, "events earlier than the one before them",
+                  [](const Row& r) { return r.of.out_of_order; }),
+       field<Row>("unmatched_exits", Type::kCount, "returns that fit no call",
+                  [](const Row& r) { return r.of.unmatched_exits; }),
+       field<Row>("missing_exits", Type::kCount, "calls whose caller returned while they had not",
+                  [](const Row& r) { return r.of.missing_exits; }),
+       field<Row>("beyond_depth", Type::kCount, "calls that no lane could take",
+                  [](const Row& r) { return r.of.lanes.beyond_depth(); }),
+       rows<Row>("gaps", "times of which events are missing, the first ones", gap_facts(),
+                 [](const Row& r, const UseRow& use) {
+                   for (const Gap& gap : r.of.gaps) {
+                     const GapFact fact{r.index, gap};
+                     use(&fact);
+                   }
+                 }),
+       field<Row>("gap_count", Type::kCount, "how many there are", [](const Row& r) { return r.of.gap_count; }),
+       field<Row>("states", Type::kFlag, "whether it is known what it did beside its calls",
+                  [](const Row& r) { return r.of.states != nullptr; }),
+       row<Row>("notes", "how many it has of each group", note_counts(),
+                [](const Row& r, const UseRow& use) {
+                  const NoteCounts counts(r.of);
+                  if (counts.any()) use(&counts);
+                }),
+       field_if_known<Row>(
+           "unread_from", Type::kTime, "while the trace is being read: from when on its calls are not there yet",
+           [](const Row& r) { return r.of.is_read() ? Value() : value_of(r.index.since_origin(r.of.unread_from)); })}};
+  return relation;
+}
+
+void each_thread(const TraceIndex& index, const UseRow& use) {
   std::map<std::uint32_t, std::map<std::uint32_t, std::string_view>> groups;  // by process
   for (const ThreadIndex& thread : index.threads()) {
     const reader::Thread& of = *thread.thread;
-    json.open('{').field("process", of.process).field("tid", of.tid).field("name", of.name);
-    if (of.fiber) json.field("fiber", true);
     auto known = groups.find(of.process);
     if (known == groups.end())
       known = groups.emplace(of.process, analysis::thread_groups(index.trace().processes()[of.process])).first;
+    ThreadFact fact{index, thread, {}};
     if (const auto group = known->second.find(of.index); group != known->second.end() && !of.fiber)
-      json.field("group", group->second);
-    const std::uint64_t joined = of.joined_ticks == 0 ? thread.first_ticks : of.joined_ticks;
-    write_time(json, "begin", index, joined);
-    write_time(json, "end", index, of.exited ? of.exited_ticks : 0);
-    write_time(json, "first", index, thread.first_ticks);
-    write_time(json, "last", index, thread.last_ticks);
-    json.field("exited", of.exited).field("calls", thread.calls.size()).field("depths", thread.levels());
-    json.field("events", thread.events);
-    json.field("overwritten_events", of.overwritten_events).field("lost_events", of.lost_events);
-    json.field("out_of_order", thread.out_of_order).field("unmatched_exits", thread.unmatched_exits);
-    json.field("missing_exits", thread.missing_exits).field("beyond_depth", thread.lanes.beyond_depth());
-    json.key("gaps").open('[');
-    for (const Gap& gap : thread.gaps) {
-      json.open('{').field("begin", index.since_origin(gap.begin)).field("end", index.since_origin(gap.end));
-      json.field("kind", gap.overwritten ? "overwritten" : "missing").field("blocks", gap.blocks).close('}');
-    }
-    json.close(']').field("gap_count", thread.gap_count).field("states", thread.states != nullptr);
-    write_note_counts(json, thread);
-    if (!thread.is_read()) json.field("unread_from", index.since_origin(thread.unread_from));
-    json.close('}');
+      fact.group = group->second;
+    use(&fact);
   }
-  json.close(']');
 }
 
-void write_tracks(Json& json, const TraceIndex& index) {
-  json.key("tracks").open('[');
-  for (const Track& track : tracks_of(index)) {
-    json.open('{').field("id", track.id).field("kind", track.kind->name()).field("name", track.facts.name);
-    json.field("owner", track.facts.owner).field("lanes", track.facts.lanes).close('}');
-  }
-  json.close(']');
+const Relation& track_facts() {
+  using Row = Track;
+  static const Relation relation{
+      "track_facts",
+      "track_fact",
+      "A row for each of what has lanes of its own in time: a thread, its states, a CPU",
+      {field<Row>("id", Type::kNumber, "what questions call it", [](const Row& r) { return r.id; }),
+       field<Row>("kind", Type::kText, "what it is of", [](const Row& r) { return r.kind->name(); }),
+       field<Row>("name", Type::kText, "what it is called",
+                  [](const Row& r) -> const std::string& { return r.facts.name; }),
+       field<Row>("owner", Type::kNumber, "in TraceInfo.threads, of a CPU in TraceInfo.cpus",
+                  [](const Row& r) { return r.facts.owner; }),
+       field<Row>("lanes", Type::kCount, "how many it has", [](const Row& r) { return r.facts.lanes; })}};
+  return relation;
 }
 
 // The texts of a list that are used, in the order of their first use.
@@ -240,111 +447,264 @@ struct UsedTexts {
   std::vector<std::string_view> used;
 };
 
-// By the number of a function that occurs: the colour that the program gave a zone.
-std::map<std::uint32_t, std::uint32_t> zone_colors(const TraceIndex& index) {
-  std::map<std::uint32_t, std::uint32_t> colors;
-  const FunctionList& list = index.functions();
-  for (std::uint32_t process = 0; process < index.trace().processes().size(); ++process) {
-    const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
-    const auto& numbers = list.of_process(process);
-    for (std::size_t id = 0; id < known.size() && id < numbers.size(); ++id)
-      if (const auto color = analysis::color_of(known[id]);
-          color && list.has(process, static_cast<std::uint32_t>(id)) && list.functions()[numbers[id]].occurs)
-        colors[numbers[id]] = *color;
+/// Functions that occur, with what they are of: a program may have a thousand times as many.
+struct FunctionFacts {
+  explicit FunctionFacts(const TraceIndex& index) : all(index.functions()), modules(all.modules()), files(all.files()) {
+    for (std::uint32_t i = 0; i < all.functions().size(); ++i) {
+      const FunctionInfo& of = all.functions()[i];
+      if (!of.occurs) continue;
+      shown.push_back(i);
+      module.push_back(modules.of(of.module));
+      file.push_back(files.of(of.file));
+    }
+    for (const reader::SourceFile& source : index.trace().sources()) sources.push_back(source.path);
+    std::sort(sources.begin(), sources.end());
+    find_colors(index);
   }
-  return colors;
+  /// The colour that the program gave a zone.
+  void find_colors(const TraceIndex& index) {
+    for (std::uint32_t process = 0; process < index.trace().processes().size(); ++process) {
+      const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
+      const auto& numbers = all.of_process(process);
+      for (std::size_t id = 0; id < known.size() && id < numbers.size(); ++id)
+        if (const auto color = analysis::color_of(known[id]);
+            color && all.has(process, static_cast<std::uint32_t>(id)) && all.functions()[numbers[id]].occurs)
+          colors[numbers[id]] = *color;
+    }
+  }
+  bool has_source(std::string_view path) const { return std::binary_search(sources.begin(), sources.end(), path); }
+
+  const FunctionList& all;
+  UsedTexts modules, files;
+  std::vector<std::uint32_t> shown;               ///< numbers
+  std::vector<std::int64_t> module, file;         ///< of these: places in what is used of the lists
+  std::vector<std::string_view> sources;          ///< in order
+  std::map<std::uint32_t, std::uint32_t> colors;  ///< by number
+};
+
+template <typename Get>
+answers::Field each_function(std::string key, Type type, std::string sentence, Get get) {
+  return list<FunctionFacts>(std::move(key), type, std::move(sentence), [get](const FunctionFacts& r, const auto& use) {
+    for (const std::uint32_t number : r.shown) use(get(r.all.functions()[number]));
+  });
 }
 
-// Those that occur: a program may have a thousand times as many.
-void write_functions(Json& json, const TraceIndex& index) {
-  const FunctionList& list = index.functions();
-  UsedTexts modules(list.modules());
-  UsedTexts files(list.files());
-  std::vector<std::uint32_t> shown;
-  for (std::uint32_t i = 0; i < list.functions().size(); ++i) {
-    if (list.functions()[i].occurs) shown.push_back(i);
-  }
-  const auto each = [&](const char* name, auto of) {
-    json.list(name, shown, [&](std::uint32_t number) { return of(list.functions()[number]); });
-  };
-  json.key("functions").open('{').field("count", list.functions().size());
-  json.list("number", shown, [](std::uint32_t number) { return number; });
-  each("name", [](const FunctionInfo& f) { return std::string_view(f.name); });
-  each("module", [&](const FunctionInfo& f) { return modules.of(f.module); });
-  each("file", [&](const FunctionInfo& f) { return files.of(f.file); });
-  each("line", [](const FunctionInfo& f) { return f.line; });
-  each("calls", [](const FunctionInfo& f) { return f.calls; });
-  const std::map<std::uint32_t, std::uint32_t> colors = zone_colors(index);
-  if (!colors.empty()) {
-    json.list("colored", colors, [](const auto& one) { return one.first; });
-    json.list("colors", colors, [](const auto& one) { return one.second; });
-  }
-  json.close('}');
-  const auto text = [](std::string_view path) { return path; };
-  json.list("modules", modules.used, text).list("files", files.used, text);
-  std::vector<std::string_view> sources;
-  for (const reader::SourceFile& source : index.trace().sources()) sources.push_back(source.path);
-  std::sort(sources.begin(), sources.end());
-  json.list("has_source", files.used,
-            [&](std::string_view path) { return std::binary_search(sources.begin(), sources.end(), path); });
+answers::Field numbers_of_functions(std::string key, std::string sentence,
+                                    std::vector<std::int64_t> FunctionFacts::*of) {
+  return list<FunctionFacts>(std::move(key), Type::kNumber, std::move(sentence),
+                             [of](const FunctionFacts& r, const auto& use) {
+                               for (const std::int64_t number : r.*of) use(number);
+                             });
 }
 
-void write_sampled(Json& json, const TraceIndex& index) {
-  const reader::SampleLog& log = index.trace().samples();
-  if (log.empty()) return;
-  json.key("sampled").open('{').field("period", log.source.period_ns).field("samples", log.samples.size());
-  json.field("lost", log.source.lost).field("kernel", (log.source.flags & format::kSamplesKernel) != 0);
-  json.key("functions").open('[');
-  for (const reader::SampledFunction& function : log.functions) {
-    json.open('{').field("name", function.name).field("module", function.module).field("file", function.file);
-    json.field("line", function.line).close('}');
-  }
-  json.close(']').close('}');
+const Relation& function_facts() {
+  using Row = FunctionFacts;
+  static const Relation relation{
+      "function_facts",
+      "function_fact",
+      "Functions that occur: columns",
+      {field<Row>("count", Type::kCount, "of all functions", [](const Row& r) { return r.all.functions().size(); }),
+       list<Row>("number", Type::kNumber, "what calls name them by",
+                 [](const Row& r, const auto& use) {
+                   for (const std::uint32_t number : r.shown) use(number);
+                 }),
+       each_function("name", Type::kText, "what they are called",
+                     [](const FunctionInfo& f) { return std::string_view(f.name); }),
+       numbers_of_functions("module", "in `modules`; -1: not known", &Row::module),
+       numbers_of_functions("file", "in `files`; -1: not known", &Row::file),
+       each_function("line", Type::kNumber, "where they begin there", [](const FunctionInfo& f) { return f.line; }),
+       each_function("calls", Type::kCount, "how many there are of them",
+                     [](const FunctionInfo& f) { return f.calls; }),
+       list<Row>("colored", Type::kNumber, "numbers of zones that the program gave a colour",
+                 [](const Row& r, const auto& use) {
+                   for (const auto& [number, color] : r.colors) use(number);
+                 }),
+       list<Row>("colors", Type::kNumber, "of those: 0xrrggbb", [](const Row& r, const auto& use) {
+         for (const auto& [number, color] : r.colors) use(color);
+       })}};
+  return relation;
+}
+
+const Relation& sampled_functions_of_page() {
+  using Row = reader::SampledFunction;
+  static const Relation relation{
+      "sampled_code",
+      "sampled_code_fact",
+      "A row for each function that samples saw",
+      {field<Row>("name", Type::kText, "what it is called", [](const Row& r) -> const std::string& { return r.name; }),
+       field<Row>("module", Type::kText, "that its code is in",
+                  [](const Row& r) -> const std::string& { return r.module; }),
+       field<Row>("file", Type::kText, "its source", [](const Row& r) -> const std::string& { return r.file; }),
+       field<Row>("line", Type::kNumber, "where it begins there", [](const Row& r) { return r.line; })}};
+  return relation;
+}
+
+const Relation& sample_facts() {
+  using Row = reader::SampleLog;
+  static const Relation relation{
+      "sampled_infos",
+      "sampled_info",
+      "How code was sampled (`karst run --sample`)",
+      {field<Row>("period", Type::kDuration, "CPU time that a sample stands for",
+                  [](const Row& r) { return r.source.period_ns; }),
+       field<Row>("samples", Type::kCount, "how many there are", [](const Row& r) { return r.samples.size(); }),
+       field<Row>("lost", Type::kCount, "that the kernel left out", [](const Row& r) { return r.source.lost; }),
+       rows<Row>("functions", "that they saw", sampled_functions_of_page(),
+                 [](const Row& r, const UseRow& use) {
+                   for (const reader::SampledFunction& function : r.functions) use(&function);
+                 }),
+       field<Row>("kernel", Type::kFlag, "whether time in the kernel is among them",
+                  [](const Row& r) { return (r.source.flags & format::kSamplesKernel) != 0; })}};
+  return relation;
+}
+
+/// A part of a trace that a page holds.
+const Relation& range_facts() {
+  using Row = TraceIndex;
+  static const Relation relation{
+      "range_facts",
+      "range_fact",
+      "The time that an exported page holds",
+      {field<Row>("begin", Type::kTime, "when it begins",
+                  [](const Row& r) { return r.since_origin(std::max(r.part()->range.begin, r.origin())); }),
+       field<Row>("end", Type::kTime, "when it ends",
+                  [](const Row& r) { return r.since_origin(std::min(r.part()->range.end, r.last_ticks())); })}};
+  return relation;
+}
+
+const Relation& reading_facts() {
+  using Row = TraceIndex;
+  static const Relation relation{"reading_facts",
+                                 "reading_fact",
+                                 "How far a trace has been read",
+                                 {field<Row>("threads_read", Type::kCount, "whose calls are there", [](const Row& r) {
+                                   return std::count_if(r.threads().begin(), r.threads().end(),
+                                                        [](const ThreadIndex& thread) { return thread.is_read(); });
+                                 })}};
+  return relation;
+}
+
+/// What trace_json() is told beside the trace.
+struct TraceAsked {
+  std::string_view version;
+  std::size_t traces;
+  bool keep, can_cut;
+};
+
+struct TraceFact {
+  const TraceIndex& index;
+  const TraceAsked& asked;
+  FunctionFacts functions;
+
+  const reader::Trace& trace() const { return index.trace(); }
+};
+
+answers::Field function_list(std::string key, std::string sentence,
+                             std::vector<std::uint32_t> (*of)(const TraceIndex&)) {
+  return list<TraceFact>(std::move(key), Type::kNumber, std::move(sentence), [of](const TraceFact& r, const auto& use) {
+    for (const std::uint32_t number : of(r.index)) use(number);
+  });
+}
+
+answers::Field used_texts(std::string key, std::string sentence, UsedTexts FunctionFacts::*of) {
+  return list<TraceFact>(std::move(key), Type::kText, std::move(sentence), [of](const TraceFact& r, const auto& use) {
+    for (const std::string_view text : (r.functions.*of).used) use(text);
+  });
 }
 
 }  // namespace
 
+const Relation& trace_facts() {
+  using Row = TraceFact;
+  static const Relation relation{
+      "trace_facts",
+      "trace_fact",
+      "What is small and does not change",
+      {field<Row>("version", Type::kText, "of karst", [](const Row& r) { return r.asked.version; }),
+       field<Row>("name", Type::kText, "of the file",
+                  [](const Row& r) { return std::filesystem::path(r.trace().name()).filename().string(); }),
+       field<Row>("path", Type::kText, "of the file as it was given",
+                  [](const Row& r) -> const std::string& { return r.trace().name(); }),
+       field<Row>("file_size", Type::kBytes, "of the file", [](const Row& r) { return r.trace().file_size(); }),
+       field<Row>("resolved", Type::kFlag, "whether it has names of functions",
+                  [](const Row& r) { return r.trace().resolved(); }),
+       field<Row>("complete", Type::kFlag, "whether it has its end", [](const Row& r) { return r.trace().complete(); }),
+       field<Row>("keep", Type::kFlag, "whether the server stays when the page goes",
+                  [](const Row& r) { return r.asked.keep; }),
+       field<Row>("traces", Type::kCount, "that may be asked about", [](const Row& r) { return r.asked.traces; }),
+       field<Row>("span", Type::kDuration, "to its last event",
+                  [](const Row& r) { return r.index.since_origin(r.index.last_ticks()); }),
+       field<Row>("extent", Type::kDuration,
+                  "to the end of its last call; those that run at the end last until their thread's",
+                  [](const Row& r) { return r.index.since_origin(last_end(r.index)); }),
+       row<Row>("range", "the part of it that an exported page holds", range_facts(),
+                [](const Row& r, const UseRow& use) {
+                  if (r.index.part()) use(&r.index);
+                }),
+       field<Row>("calls", Type::kCount, "how many it has", [](const Row& r) { return r.index.calls(); }),
+       field<Row>("events", Type::kCount, "how many it has", [](const Row& r) { return r.trace().event_count(); }),
+       row<Row>("reading", "how far it has been read, while it is: most questions have to wait", reading_facts(),
+                [](const Row& r, const UseRow& use) {
+                  if (r.index.is_partial()) use(&r.index);
+                }),
+       row<Row>("clock", "how times were measured", clock_facts(),
+                [](const Row& r, const UseRow& use) { use(&r.index); }),
+       rows<Row>("problems", "what could not be used", answers::problems(),
+                 [](const Row& r, const UseRow& use) {
+                   for (const reader::Problem& problem : r.trace().problems()) use(&problem);
+                 }),
+       rows<Row>("processes", "its processes", process_facts(),
+                 [](const Row& r, const UseRow& use) {
+                   for (const reader::Process& process : r.trace().processes()) {
+                     const ProcessFact fact{r.index, process};
+                     use(&fact);
+                   }
+                 }),
+       rows<Row>("threads", "its threads", thread_facts(),
+                 [](const Row& r, const UseRow& use) { each_thread(r.index, use); }),
+       rows<Row>("tracks", "what has lanes of its own in time", track_facts(),
+                 [](const Row& r, const UseRow& use) {
+                   for (const Track& track : tracks_of(r.index)) use(&track);
+                 }),
+       row<Row>("functions", "functions that occur", function_facts(),
+                [](const Row& r, const UseRow& use) { use(&r.functions); }),
+       used_texts("modules", "paths", &FunctionFacts::modules),
+       used_texts("files", "paths", &FunctionFacts::files),
+       list<Row>("has_source", Type::kFlag, "whether the trace has the text of each of `files`",
+                 [](const Row& r, const auto& use) {
+                   for (const std::string_view path : r.functions.files.used) use(r.functions.has_source(path));
+                 }),
+       function_list("values", "functions whose values are noted", functions_with_values),
+       function_list("lock_waits", "functions that are waits for locks", functions_that_wait),
+       field<Row>("memory", Type::kFlag, "whether it has records of memory",
+                  [](const Row& r) { return Memory::has(r.index); }),
+       field<Row>("flows", Type::kFlag, "whether its calls lead to one another",
+                  [](const Row& r) { return has_flows(r.index); }),
+       row<Row>("states", "who told when threads ran and waited", state_facts(),
+                [](const Row& r, const UseRow& use) {
+                  if (!r.trace().states().empty()) use(&r.index);
+                }),
+       rows<Row>("tasks", "threads as the kernel knows them, of the run or not", task_facts(),
+                 [](const Row& r, const UseRow& use) { each_task(r.index, use); }),
+       rows<Row>("cpus", "on which threads ran, once the trace is read", cpu_facts(),
+                 [](const Row& r, const UseRow& use) { each_cpu(r.index, use); }),
+       row<Row>("sampled", "how code was sampled, if it was", sample_facts(),
+                [](const Row& r, const UseRow& use) {
+                  if (!r.trace().samples().empty()) use(&r.trace().samples());
+                }),
+       list<Row>("features", Type::kText, "what the server can do: cut", [](const Row& r, const auto& use) {
+         if (r.asked.can_cut) use("cut");
+       })}};
+  return relation;
+}
+
 std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces, bool keep, bool can_cut) {
-  const reader::Trace& trace = index.trace();
+  const TraceAsked asked{version, traces, keep, can_cut};
+  const TraceFact fact{index, asked, FunctionFacts(index)};
   Json json;
-  json.open('{').field("version", version);
-  json.field("name", std::filesystem::path(trace.name()).filename().string()).field("path", trace.name());
-  json.field("file_size", trace.file_size()).field("resolved", trace.resolved()).field("complete", trace.complete());
-  json.field("keep", keep).field("traces", traces);
-  json.field("span", index.since_origin(index.last_ticks())).field("extent", index.since_origin(last_end(index)));
-  if (index.part()) {
-    const TickRange& range = index.part()->range;
-    json.key("range").open('{').field("begin", index.since_origin(std::max(range.begin, index.origin())));
-    json.field("end", index.since_origin(std::min(range.end, index.last_ticks()))).close('}');
-  }
-  json.field("calls", index.calls());
-  json.field("events", trace.event_count());
-  if (index.is_partial()) {
-    const auto read = std::count_if(index.threads().begin(), index.threads().end(),
-                                    [](const ThreadIndex& thread) { return thread.is_read(); });
-    json.key("reading").open('{').field("threads_read", static_cast<std::uint64_t>(read)).close('}');
-  }
-  write_clock(json, index);
-  json.key("problems").open('[');
-  for (const reader::Problem& problem : trace.problems()) {
-    json.open('{').field("message", problem.message).field("count", problem.count).close('}');
-  }
-  json.close(']');
-  write_processes(json, index);
-  write_threads(json, index);
-  write_tracks(json, index);
-  write_functions(json, index);
-  const std::vector<std::uint32_t> with_values = functions_with_values(index);
-  if (!with_values.empty()) json.list("values", with_values, [](std::uint32_t number) { return number; });
-  const std::vector<std::uint32_t> lock_waits = functions_that_wait(index);
-  if (!lock_waits.empty()) json.list("lock_waits", lock_waits, [](std::uint32_t number) { return number; });
-  if (Memory::has(index)) json.field("memory", true);
-  if (has_flows(index)) json.field("flows", true);
-  write_state_facts(json, index);
-  write_sampled(json, index);
-  json.key("features").open('[');
-  if (can_cut) json.value("cut");
-  json.close(']').close('}');
+  json.open('{');
+  write_row(json, index, trace_facts(), &fact);
+  json.close('}');
   return json.take();
 }
 

@@ -7,18 +7,80 @@
 
 #include "columns/table.h"
 #include "engine/api/answers.h"
+#include "engine/api/rows.h"
 
 namespace karst::engine {
 namespace {
+
+using answers::Field;
+using answers::field;
+using answers::Relation;
+using answers::Type;
+using answers::UseRow;
 
 std::uint64_t frame_ns(const TraceIndex& index, const FrameTrack& track, std::size_t at) {
   return index.trace().clock().to_ns(track.strip.calls.duration[at]);
 }
 
-void write_one(Json& json, const TraceIndex& index, const FrameTrack& track, std::size_t at) {
-  json.open('{').field("number", track.strip.source[at]);
-  json.field("begin", index.since_origin(track.strip.calls.begin[at]));
-  json.field("duration", frame_ns(index, track, at)).field("marked", track.is_marked(at)).close('}');
+struct FrameAnswer {
+  const TraceIndex& index;
+  const FrameTrack& track;
+  std::uint64_t over = 0;
+  columns::Histogram durations;
+  std::vector<std::size_t> slowest;
+  std::optional<std::size_t> frame, previous, next;
+  const std::optional<analysis::Picture>& picture;
+};
+
+struct FrameLine {
+  const FrameAnswer& in;
+  std::size_t at;
+
+  const CallColumns& calls() const { return in.track.strip.calls; }
+};
+
+const Relation& frame_lines() {
+  using Row = FrameLine;
+  static const Relation relation{
+      "frame_lines",
+      "frame_line",
+      "A row for each frame",
+      {field<Row>("number", Type::kNumber, "from 1 on, where the history begins",
+                  [](const Row& r) { return r.in.track.strip.source[r.at]; }),
+       field<Row>("begin", Type::kTime, "when it begins",
+                  [](const Row& r) { return r.in.index.since_origin(r.calls().begin[r.at]); }),
+       field<Row>("duration", Type::kDuration, "how long it took",
+                  [](const Row& r) { return frame_ns(r.in.index, r.in.track, r.at); }),
+       field<Row>("marked", Type::kFlag, "whether both ends have a mark: nobody marked where the first frame begins",
+                  [](const Row& r) { return r.in.track.is_marked(r.at); })}};
+  return relation;
+}
+
+Field frame_at(std::string key, std::string sentence, std::optional<std::size_t> FrameAnswer::*of) {
+  return answers::row<FrameAnswer>(std::move(key), std::move(sentence), frame_lines(),
+                                   [of](const FrameAnswer& r, const UseRow& use) {
+                                     if (!(r.*of)) return;
+                                     const FrameLine line{r, *(r.*of)};
+                                     use(&line);
+                                   });
+}
+
+const Relation& frame_pictures() {
+  using Row = analysis::Picture;
+  static const Relation relation{
+      "frame_pictures",
+      "frame_picture",
+      "What a frame showed, compressed as BC1 has it",
+      {field<Row>("width", Type::kCount, "in pixels", [](const Row& r) { return r.width; }),
+       field<Row>("height", Type::kCount, "in pixels", [](const Row& r) { return r.height; }),
+       answers::list<Row>("words", Type::kNumber,
+                          "two for each 4 times 4 pixels, line by line; the first byte of each in the lowest bits",
+                          [](const Row& r, const auto& use) {
+                            std::vector<std::uint32_t> words(r.blocks.size() / sizeof(std::uint32_t));
+                            std::memcpy(words.data(), r.blocks.data(), words.size() * sizeof(std::uint32_t));
+                            for (const std::uint32_t word : words) use(word);
+                          })}};
+  return relation;
 }
 
 }  // namespace
@@ -30,8 +92,34 @@ std::optional<std::size_t> frame_numbered(const FrameTrack& track, std::uint64_t
   return static_cast<std::size_t>(at - numbers.begin());
 }
 
+const Relation& frame_answers() {
+  using Row = FrameAnswer;
+  static const Relation relation{
+      "frame_answers",
+      "frame_answer",
+      "All frames of a name, and one of them",
+      {field<Row>("over", Type::kCount, "that took longer than the target", [](const Row& r) { return r.over; }),
+       answers::row<Row>("durations", "of those that have marks at both ends", histograms(),
+                         [](const Row& r, const UseRow& use) { each_histogram(r.index, r.durations, use); }),
+       answers::rows<Row>("slowest", "the slowest of those", frame_lines(),
+                          [](const Row& r, const UseRow& use) {
+                            for (const std::size_t at : r.slowest) {
+                              const FrameLine line{r, at};
+                              use(&line);
+                            }
+                          }),
+       frame_at("frame", "the one; null: none was asked about", &Row::frame),
+       frame_at("previous", "the last one over the target before it", &Row::previous),
+       frame_at("next", "the first one over the target after it", &Row::next),
+       answers::row<Row>("picture", "of the one", frame_pictures(), [](const Row& r, const UseRow& use) {
+         if (r.picture) use(&*r.picture);
+       })}};
+  return relation;
+}
+
 void write_frame(Json& json, const TraceIndex& index, const FrameTrack& track, double target_ns,
                  std::optional<std::size_t> at, const std::optional<analysis::Picture>& picture) {
+  FrameAnswer answer{index, track, 0, {}, {}, at, {}, {}, picture};
   const CallColumns& calls = track.strip.calls;
   const auto is_over = [&](std::size_t i) {
     return track.is_marked(i) && static_cast<double>(frame_ns(index, track, i)) > target_ns;
@@ -54,29 +142,13 @@ void write_frame(Json& json, const TraceIndex& index, const FrameTrack& track, d
     return calls.duration[a] != calls.duration[b] ? calls.duration[a] > calls.duration[b] : a < b;
   });
   slowest.resize(static_cast<std::size_t>(most));
-  json.open('{').field("over", over).key("durations");
-  write_histogram(json, index.trace().clock(), 0, columns::histogram_of(durations));
-  json.key("slowest").open('[');
-  for (const std::size_t i : slowest) write_one(json, index, track, i);
-  json.close(']');
-  const auto one = [&](const char* name, std::optional<std::size_t> place) {
-    json.key(name);
-    if (place) {
-      write_one(json, index, track, *place);
-    } else {
-      json.null();
-    }
-  };
-  one("frame", at);
-  one("previous", previous);
-  one("next", next);
-  if (picture) {
-    // In words of four bytes, the first byte in the lowest bits.
-    std::vector<std::uint32_t> words(picture->blocks.size() / sizeof(std::uint32_t));
-    std::memcpy(words.data(), picture->blocks.data(), words.size() * sizeof(std::uint32_t));
-    json.key("picture").open('{').field("width", picture->width).field("height", picture->height);
-    json.list("words", words, [](std::uint32_t word) { return word; }).close('}');
-  }
+  answer.over = over;
+  answer.durations = columns::histogram_of(durations);
+  answer.slowest = std::move(slowest);
+  answer.previous = previous;
+  answer.next = next;
+  json.open('{');
+  write_row(json, index, frame_answers(), &answer);
   json.close('}');
 }
 

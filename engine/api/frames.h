@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analysis/pictures.h"
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/index/index.h"
 #include "engine/tiles/frame_tracks.h"
@@ -15,9 +16,10 @@ inline constexpr std::size_t kSlowestFrames = 10;  ///< in an answer
 
 /// The place of a frame in its track; nothing: it has no such number.
 std::optional<std::size_t> frame_numbered(const FrameTrack& track, std::uint64_t number);
-/// api/frame: what is known of all frames of a track, and of one of them (`at`, its place). `target_ns`: longer ones
-/// are over it. `picture`: what is shown of that one.
+/// api/frame, a row: what is known of all frames of a track, and of one of them (`at`, its place). `target_ns`: longer
+/// ones are over it. `picture`: what is shown of that one.
 void write_frame(Json& json, const TraceIndex& index, const FrameTrack& track, double target_ns,
                  std::optional<std::size_t> at, const std::optional<analysis::Picture>& picture = std::nullopt);
+const answers::Relation& frame_answers();
 
 }  // namespace karst::engine

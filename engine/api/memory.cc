@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/api/rows.h"
 #include "engine/index/noted_threads.h"
 #include "format/memory.h"
 #include "format/note.h"
@@ -15,6 +16,10 @@ namespace karst::engine {
 namespace {
 
 using analysis::MemoryAllocation;
+using answers::Field;
+using answers::field;
+using answers::Relation;
+using answers::Type;
 
 struct Taken {
   double count = 0, bytes = 0;             // estimates where allocations were sampled
@@ -35,16 +40,75 @@ struct Taken {
     left_bytes += one.bytes();
     left_variance += one.variance();
   }
-  void write(Json& json) const {
-    const auto whole = [](double number) { return static_cast<std::uint64_t>(std::llround(number)); };
-    const auto margin = [&](double of) { return whole(1.96 * std::sqrt(of)); };  // 95 of 100 are within
-    json.field("allocations", whole(count)).field("bytes", whole(bytes)).field("bytes_margin", margin(variance));
-    json.field("left", whole(left)).field("left_bytes", whole(left_bytes));
-    json.field("left_margin", margin(left_variance)).field("unknown", unknown);
-  }
+};
+
+std::uint64_t whole(double number) { return static_cast<std::uint64_t>(std::llround(number)); }
+
+/// Fields of a row that has a Taken.
+template <typename Row>
+std::vector<Field> fields_of_taken() {
+  const auto amount = [](const char* key, Type type, const char* sentence, double Taken::*of) {
+    return field<Row>(key, type, sentence, [of](const Row& r) { return whole(r.taken.*of); });
+  };
+  const auto margin = [](const char* key, const char* sentence, double Taken::*variance) {  // 95 of 100 are within
+    return field<Row>(key, Type::kBytes, sentence,
+                      [variance](const Row& r) { return whole(1.96 * std::sqrt(r.taken.*variance)); });
+  };
+  return {amount("allocations", Type::kCount, "how often memory was taken", &Taken::count),
+          amount("bytes", Type::kBytes, "that were taken", &Taken::bytes),
+          margin("bytes_margin", "how far that may be off: 95 of 100 estimates are within", &Taken::variance),
+          amount("left", Type::kCount, "allocations that were not freed by the end of the call", &Taken::left),
+          amount("left_bytes", Type::kBytes, "of those", &Taken::left_bytes),
+          margin("left_margin", "how far that may be off", &Taken::left_variance),
+          field<Row>("unknown", Type::kCount, "recorded ones of which nobody knows whether they were freed",
+                     [](const Row& r) { return r.taken.unknown; })};
+}
+
+struct TakerRow {
+  std::uint32_t function;
+  Taken taken;
+};
+
+const Relation& takers() {
+  static const Relation relation = [] {
+    Relation made{"takers", "taker", "A row for each function that took memory itself, within a call",
+                  fields_of_taken<TakerRow>()};
+    made.fields.push_back(field<TakerRow>("function", Type::kNumber, "in TraceInfo.functions",
+                                          [](const TakerRow& r) { return r.function; }));
+    return made;
+  }();
+  return relation;
+}
+
+struct MemoryAnswer {
+  std::uint64_t sampled;
+  bool whole;
+  Taken taken;
+  std::vector<TakerRow> functions;
 };
 
 }  // namespace
+
+const Relation& memory_answers() {
+  using Row = MemoryAnswer;
+  static const Relation relation = [] {
+    Relation made{"call_memories", "call_memory", "What a call took of memory", fields_of_taken<Row>()};
+    made.fields.push_back(field<Row>("sampled", Type::kBytes, "one allocation in so many bytes was recorded; 0: all",
+                                     [](const Row& r) { return r.sampled; }));
+    made.fields.push_back(field<Row>("whole", Type::kFlag,
+                                     "whether the trace has all of the call; what it has is counted",
+                                     [](const Row& r) { return r.whole; }));
+    made.fields.push_back(
+        answers::rows<Row>("functions", "those that took most", takers(), [](const Row& r, const answers::UseRow& use) {
+          for (std::size_t i = 0; i < r.functions.size() && i < kMaxTakers; ++i) use(&r.functions[i]);
+        }));
+    made.fields.push_back(field<Row>("more_functions", Type::kCount, "that are left out", [](const Row& r) {
+      return r.functions.size() - std::min(r.functions.size(), kMaxTakers);
+    }));
+    return made;
+  }();
+  return relation;
+}
 
 bool Memory::has(const TraceIndex& index) {
   for (const reader::Process& process : index.trace().processes())
@@ -94,21 +158,16 @@ void Memory::write(Json& json, const TraceIndex& index, const CallPlace& call, W
     sum.add(*at, end);
     by_function[index.function_of(thread, at->row)].add(*at, end);
   }
-  std::vector<std::pair<std::uint32_t, Taken>> functions(by_function.begin(), by_function.end());
-  std::stable_sort(functions.begin(), functions.end(),
-                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   // Of a call that is not whole here some is not there.
   bool whole = !reader::call_is_open(thread.calls.marks[call.row]);
   if (index.part()) whole &= call.begin >= index.part()->range.begin && end <= index.part()->range.end;
-  json.open('{').field("sampled", known->mean).field("whole", whole);
-  sum.write(json);
-  json.key("functions").open('[');
-  for (std::size_t i = 0; i < functions.size() && i < kMaxTakers; ++i) {
-    json.open('{').field("function", functions[i].first);
-    functions[i].second.write(json);
-    json.close('}');
-  }
-  json.close(']').field("more_functions", functions.size() - std::min(functions.size(), kMaxTakers)).close('}');
+  MemoryAnswer answer{known->mean, whole, sum, {}};
+  for (const auto& [function, taken] : by_function) answer.functions.push_back({function, taken});
+  std::stable_sort(answer.functions.begin(), answer.functions.end(),
+                   [](const TakerRow& a, const TakerRow& b) { return a.taken.bytes > b.taken.bytes; });
+  json.open('{');
+  write_row(json, index, memory_answers(), &answer);
+  json.close('}');
 }
 
 }  // namespace karst::engine

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/memory.h"
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/api/calls.h"
 #include "engine/columns.h"
@@ -17,6 +18,9 @@
 namespace karst::engine {
 
 inline constexpr std::size_t kMaxTakers = 10;  ///< functions in an answer
+
+/// An answer is a row of these.
+const answers::Relation& memory_answers();
 
 /// Replays a trace's records of memory when it is first asked, and keeps what was taken: 48 bytes an allocation. The
 /// indices must outlive it. Thread-safe.

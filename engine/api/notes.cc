@@ -39,22 +39,6 @@ std::optional<std::uint32_t> note_group_named(std::string_view word) {
   return std::nullopt;
 }
 
-void write_note_counts(Json& json, const ThreadIndex& thread) {
-  std::uint64_t counts[format::kNoteGroups] = {};
-  std::uint64_t all = 0;
-  for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind) {
-    const format::KindOfNote& of = format::kind_of_note(kind);
-    if (!of.is_listed() && of.place != format::NotePlace::kLook) continue;
-    counts[static_cast<std::size_t>(of.group)] += thread.notes[kind];
-    all += thread.notes[kind];
-  }
-  if (all == 0) return;
-  json.key("notes").open('{');
-  for (std::size_t group = 0; group < format::kNoteGroups; ++group)
-    if (counts[group] != 0) json.field(format::kNoteGroupWords[group], counts[group]);
-  json.close('}');
-}
-
 Notes::Notes() = default;
 Notes::~Notes() = default;
 

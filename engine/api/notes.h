@@ -54,9 +54,6 @@ inline constexpr std::uint32_t kListedGroups = [] {
 /// The bit of the group with this word; nothing: there is none.
 std::optional<std::uint32_t> note_group_named(std::string_view word);
 
-/// Field `notes` of a thread in api/trace, if it has any: how many of each group.
-void write_note_counts(Json& json, const ThreadIndex& thread);
-
 /// Finds notes. Their order in time is remembered (NotedThreads), so the indices must outlive it. `work` may stop a
 /// thread's being read again. Thread-safe.
 class Notes {

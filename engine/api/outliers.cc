@@ -53,7 +53,7 @@ class Writer {
     }
     json_.close(']');
     if (thread.states != nullptr) {
-      write_state_times(json_, "states", index_.trace().clock(), analysis::states_of(worst, *thread.states));
+      write_state_times(json_, "states", index_, analysis::states_of(worst, *thread.states));
       if (const analysis::Wait* wait = wait_of(worst); wait != nullptr) {
         json_.key("wait").open('{');
         write_wait(json_, index_, *wait);

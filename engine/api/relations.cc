@@ -1,29 +1,17 @@
 #include "engine/api/relations.h"
 
-#include <algorithm>
-
+#include "engine/api/answers.h"
+#include "engine/api/facts.h"
+#include "engine/api/frames.h"
+#include "engine/api/memory.h"
 #include "engine/api/requests.h"
+#include "engine/api/values.h"
 
 namespace karst::engine {
-namespace {
-
-void add(std::vector<const answers::Relation*>& all, const answers::Relation& relation) {
-  if (std::find(all.begin(), all.end(), &relation) != all.end()) return;
-  for (const answers::Field& field : relation.fields)
-    if (field.rows != nullptr) add(all, *field.rows);
-  all.push_back(&relation);
-}
-
-std::vector<const answers::Relation*> with_inner(std::initializer_list<const answers::Relation*> answers) {
-  std::vector<const answers::Relation*> all;
-  for (const answers::Relation* relation : answers) add(all, *relation);
-  return all;
-}
-
-}  // namespace
-
 const std::vector<const answers::Relation*>& relations_of_page() {
-  static const std::vector<const answers::Relation*> all = with_inner({&request_answers()});
+  static const std::vector<const answers::Relation*> all =
+      answers::with_inner({&call_values(), &frame_answers(), &function_tables(), &histograms(), &memory_answers(),
+                           &request_answers(), &trace_facts(), &value_answers()});
   return all;
 }
 

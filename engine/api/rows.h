@@ -7,8 +7,10 @@
 
 namespace karst::engine {
 
-/// Fields of an object that is open, each under its key. What stands for a function, a thread or a process is its place
-/// among those of `index`, -1 where it has none; a number of 64 bits is text. What is not known is null.
+/// Fields of an object that is open, each under its key. Rows within a row are a list for each field, or objects where
+/// they have rows themselves; one row is an object, or null. What stands for a
+/// function, a thread or a process is its place among those of `index`, -1 where it has none; a number of 64 bits is
+/// text. What is not known is null.
 void write_row(Json& json, const TraceIndex& index, const answers::Relation& relation, const void* row);
 
 }  // namespace karst::engine

@@ -13,6 +13,12 @@
 namespace karst::engine {
 namespace {
 
+using answers::Field;
+using answers::field;
+using answers::Relation;
+using answers::Type;
+using answers::Value;
+using answers::value_of;
 using reader::ThreadState;
 
 constexpr std::size_t kMostWaits = 20;      // of a call
@@ -122,7 +128,7 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
   reader::StateTimes own = states->between(begin, end);
   reader::StateTimes all = own;
   columns::take_cost_out(all, cost);
-  write_state_times(json, "states", index.trace().clock(), all);
+  write_state_times(json, "states", index, all);
   // Direct children follow one another, so this takes a step for each.
   std::size_t begin_hint = 0;
   std::size_t end_hint = 0;
@@ -131,7 +137,7 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
     own = own - reader::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
   }
   columns::take_cost_out(own, self_cost);
-  write_state_times(json, "self_states", index.trace().clock(), own);
+  write_state_times(json, "self_states", index, own);
 
   std::vector<std::size_t> waits;
   const auto longer = [&](std::size_t a, std::size_t b) {
@@ -177,41 +183,128 @@ void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread,
   json.close('}');
 }
 
-void write_state_facts(Json& json, const TraceIndex& index) {
-  const reader::States& states = index.trace().states();
-  const reader::StateSource& source = states.source();
-  json.key("states");
-  if (states.empty()) {
-    json.null();
-    return;
-  }
-  json.open('{').field("backend", source.backend == format::StateBackend::kFtrace ? "ftrace" : "perf");
-  json.field("wakes", (source.flags & format::kStatesWakes) != 0);
-  json.field("others", (source.flags & format::kStatesOthers) != 0);
-  json.field("syscalls", (source.flags & format::kStatesSyscalls) != 0);
-  json.field("clock_error_ns", source.clock_error_ns).field("lost_events", source.lost_events);
-  json.field("begin", index.since_origin(source.begin_ticks)).field("end", index.since_origin(source.end_ticks));
-  json.field("note", source.note).close('}');
+namespace {
 
-  json.key("tasks").open('[');
-  for (std::uint32_t i = 0; i < states.tasks().size() && i < kMostTasks; ++i) {
-    const reader::Task& task = states.tasks()[i];
-    json.open('{').field("tid", task.tid).field("pid", task.pid).field("name", task.name);
-    json.field("of_run", task.of_run).field("thread", index.thread_of_task(i)).close('}');
+Field of_source(std::string key, Type type, std::string sentence,
+                Value (*get)(const TraceIndex& index, const reader::StateSource& source)) {
+  return field<TraceIndex>(std::move(key), type, std::move(sentence),
+                           [get](const TraceIndex& index) { return get(index, index.trace().states().source()); });
+}
+
+template <format::StatesFlag flag>
+Value has_flag(const TraceIndex&, const reader::StateSource& source) {
+  return value_of((source.flags & flag) != 0);
+}
+
+struct TaskFact {
+  const reader::Task& of;
+  std::int64_t thread;
+};
+
+struct CpuGap {
+  const TraceIndex& index;
+  const reader::StateGap& of;
+};
+
+const Relation& cpu_gaps() {
+  using Row = CpuGap;
+  static const Relation relation{
+      "cpu_gaps",
+      "cpu_gap",
+      "A row for each time in which it is not known what ran on a CPU",
+      {field<Row>("begin", Type::kTime, "when it begins",
+                  [](const Row& r) { return r.index.since_origin(r.of.begin); }),
+       field<Row>("end", Type::kTime, "when it ends", [](const Row& r) { return r.index.since_origin(r.of.end); }),
+       field<Row>("lost", Type::kCount, "records that the kernel left out", [](const Row& r) { return r.of.lost; })}};
+  return relation;
+}
+
+struct CpuFact {
+  const TraceIndex& index;
+  const reader::CpuLane& of;
+};
+
+}  // namespace
+
+const Relation& state_facts() {
+  static const Relation relation{
+      "states_infos",
+      "states_info",
+      "What is known of thread states, and from whom",
+      {of_source("backend", Type::kText, "ftrace or perf",
+                 [](const TraceIndex&, const reader::StateSource& s) {
+                   return value_of(s.backend == format::StateBackend::kFtrace ? "ftrace" : "perf");
+                 }),
+       of_source("wakes", Type::kFlag, "whether it says who woke whom", has_flag<format::kStatesWakes>),
+       of_source("others", Type::kFlag, "whether it says what else ran", has_flag<format::kStatesOthers>),
+       of_source("syscalls", Type::kFlag, "whether it says in which system call a thread waited",
+                 has_flag<format::kStatesSyscalls>),
+       of_source("clock_error_ns", Type::kDuration, "how far times may be off from the calls'",
+                 [](const TraceIndex&, const reader::StateSource& s) { return value_of(s.clock_error_ns); }),
+       of_source("lost_events", Type::kCount, "that the kernel left out",
+                 [](const TraceIndex&, const reader::StateSource& s) { return value_of(s.lost_events); }),
+       of_source("begin", Type::kTime, "from when on they are known",
+                 [](const TraceIndex& index, const reader::StateSource& s) {
+                   return value_of(index.since_origin(s.begin_ticks));
+                 }),
+       of_source("end", Type::kTime, "until when",
+                 [](const TraceIndex& index, const reader::StateSource& s) {
+                   return value_of(index.since_origin(s.end_ticks));
+                 }),
+       of_source("note", Type::kText, "what would be needed for more",
+                 [](const TraceIndex&, const reader::StateSource& s) { return value_of(s.note); })}};
+  return relation;
+}
+
+const Relation& task_facts() {
+  using Row = TaskFact;
+  static const Relation relation{
+      "task_infos",
+      "task_info",
+      "A row for each thread as the kernel knows it, of the run or not",
+      {field<Row>("tid", Type::kNumber, "its number", [](const Row& r) { return r.of.tid; }),
+       field<Row>("pid", Type::kNumber, "that of its process; 0: not known", [](const Row& r) { return r.of.pid; }),
+       field<Row>("name", Type::kText, "what it is called",
+                  [](const Row& r) -> const std::string& { return r.of.name; }),
+       field<Row>("of_run", Type::kFlag, "whether it is of a process of the run",
+                  [](const Row& r) { return r.of.of_run; }),
+       field<Row>("thread", Type::kNumber, "in TraceInfo.threads; -1: none", [](const Row& r) { return r.thread; })}};
+  return relation;
+}
+
+void each_task(const TraceIndex& index, const answers::UseRow& use) {
+  const auto& tasks = index.trace().states().tasks();
+  for (std::uint32_t i = 0; i < tasks.size() && i < kMostTasks; ++i) {
+    const TaskFact fact{tasks[i], index.thread_of_task(i)};
+    use(&fact);
   }
-  json.close(']').key("cpus").open('[');
-  for (const reader::CpuLane& lane : states.cpus()) {
-    if (index.is_partial()) break;  // which function ran there is known when all threads are
-    json.open('{').field("cpu", lane.cpu).key("gaps").open('[');
-    std::size_t gaps = 0;
-    for (const reader::StateGap& gap : states.gaps()) {
-      if (gap.cpu != lane.cpu || ++gaps > kMaxGaps) continue;
-      json.open('{').field("begin", index.since_origin(gap.begin)).field("end", index.since_origin(gap.end));
-      json.field("lost", gap.lost).close('}');
-    }
-    json.close(']').close('}');
+}
+
+const Relation& cpu_facts() {
+  using Row = CpuFact;
+  static const Relation relation{
+      "cpu_infos",
+      "cpu_info",
+      "A row for each CPU on which threads ran",
+      {field<Row>("cpu", Type::kNumber, "its number", [](const Row& r) { return r.of.cpu; }),
+       answers::rows<Row>("gaps", "when it is not known what ran there, the first ones", cpu_gaps(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            std::size_t gaps = 0;
+                            for (const reader::StateGap& gap : r.index.trace().states().gaps()) {
+                              if (gap.cpu != r.of.cpu || ++gaps > kMaxGaps) continue;
+                              const CpuGap of{r.index, gap};
+                              use(&of);
+                            }
+                          })}};
+  return relation;
+}
+
+void each_cpu(const TraceIndex& index, const answers::UseRow& use) {
+  if (index.is_partial()) return;  // which function ran there is known when all threads are
+  for (const reader::CpuLane& lane : index.trace().states().cpus()) {
+    const CpuFact fact{index, lane};
+    use(&fact);
   }
-  json.close(']');
 }
 
 }  // namespace karst::engine

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "analysis/waits.h"
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/index/scope.h"
 
@@ -20,7 +21,11 @@ void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait);
 /// api/state: state number `state` of a thread's ThreadStates, which there is.
 void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::size_t state);
 
-/// Members of api/trace: `states` (null: none), `tasks`, `cpus`.
-void write_state_facts(Json& json, const TraceIndex& index);
+/// Of api/trace. A row of state_facts() is a TraceIndex; the others' are handed over by each_task() and each_cpu().
+const answers::Relation& state_facts();
+const answers::Relation& task_facts();
+void each_task(const TraceIndex& index, const answers::UseRow& use);
+const answers::Relation& cpu_facts();
+void each_cpu(const TraceIndex& index, const answers::UseRow& use);
 
 }  // namespace karst::engine

@@ -7,17 +7,53 @@
 
 #include "analysis/program_facts.h"
 #include "analysis/values.h"
+#include "engine/api/rows.h"
 
 namespace karst::engine {
 namespace {
 
-void write_list(Json& json, const char* name, const std::vector<analysis::Value>& values) {
-  if (values.empty()) return;
-  json.key(name).open('[');
-  for (const analysis::Value& value : values)
-    json.open('{').field("name", value.name).field("text", value.text).close('}');
-  json.close(']');
+using answers::field;
+using answers::Relation;
+using answers::Type;
+
+const Relation& noted_values() {
+  using Row = analysis::Value;
+  static const Relation relation{
+      "noted_values",
+      "named_value",
+      "A row for each value that was noted of a call",
+      {field<Row>("name", Type::kText, "what it is called", [](const Row& r) -> const std::string& { return r.name; }),
+       field<Row>("text", Type::kText, "what it was", [](const Row& r) -> const std::string& { return r.text; })}};
+  return relation;
 }
+
+struct CallValuesRow {
+  std::uint32_t index;
+  std::vector<analysis::Value> arguments, returned;
+};
+
+std::vector<answers::Field> lists_of_values() {
+  const auto values = [](const char* key, const char* sentence, std::vector<analysis::Value> CallValuesRow::*of) {
+    return answers::rows<CallValuesRow>(key, sentence, noted_values(),
+                                        [of](const CallValuesRow& r, const answers::UseRow& use) {
+                                          for (const analysis::Value& value : r.*of) use(&value);
+                                        });
+  };
+  return {values("arguments", "what it was given", &CallValuesRow::arguments),
+          values("returned", "what it returned; members of a structure have names", &CallValuesRow::returned)};
+}
+
+const Relation& valued_calls() {
+  static const Relation relation = [] {
+    Relation made{"valued_calls", "valued_call", "A row for each call of which something was noted", lists_of_values()};
+    made.fields.push_back(field<CallValuesRow>("index", Type::kNumber, "its place in its thread",
+                                               [](const CallValuesRow& r) { return r.index; }));
+    return made;
+  }();
+  return relation;
+}
+
+using ValueAnswer = std::vector<CallValuesRow>;
 
 }  // namespace
 
@@ -80,25 +116,40 @@ std::shared_ptr<const analysis::CallValues> Values::of_thread(const TraceIndex& 
 Values::Values() = default;
 Values::~Values() = default;
 
+const Relation& call_values() {
+  static const Relation relation{"values_of_call", "call_values", "What a call was given and what it returned",
+                                 lists_of_values()};
+  return relation;
+}
+
+const Relation& value_answers() {
+  static const Relation relation{
+      "value_answers",
+      "value_answer",
+      "Values of calls",
+      {answers::rows<ValueAnswer>("calls", "those of which something is noted", valued_calls(),
+                                  [](const ValueAnswer& r, const answers::UseRow& use) {
+                                    for (const CallValuesRow& call : r) use(&call);
+                                  })}};
+  return relation;
+}
+
 void Values::write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work) {
   const auto values = find(index, thread, row, work);
   if (values == nullptr) return;
-  write_list(json, "arguments", values->arguments(index, thread, row));
-  write_list(json, "returned", values->returned(index, thread, row));
+  const CallValuesRow of{row, values->arguments(index, thread, row), values->returned(index, thread, row)};
+  write_row(json, index, call_values(), &of);
 }
 
 void Values::write_calls(Json& json, const TraceIndex& index, const ThreadIndex& thread,
                          const std::vector<std::uint32_t>& rows, Work* work) {
-  json.open('{').key("calls").open('[');
-  for (const std::uint32_t row : rows) {
-    const auto values = find(index, thread, row, work);
-    if (values == nullptr || !values->has(row)) continue;
-    json.open('{').field("index", row);
-    write_list(json, "arguments", values->arguments(index, thread, row));
-    write_list(json, "returned", values->returned(index, thread, row));
-    json.close('}');
-  }
-  json.close(']').close('}');
+  ValueAnswer answer;
+  for (const std::uint32_t row : rows)
+    if (const auto values = find(index, thread, row, work); values != nullptr && values->has(row))
+      answer.push_back({row, values->arguments(index, thread, row), values->returned(index, thread, row)});
+  json.open('{');
+  write_row(json, index, value_answers(), &answer);
+  json.close('}');
 }
 
 }  // namespace karst::engine

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/values.h"
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
@@ -18,6 +19,11 @@ inline constexpr std::size_t kMostValues = 1000;
 /// Numbers in functions() of those that occur and whose values were asked for.
 std::vector<std::uint32_t> functions_with_values(const TraceIndex& index);
 
+/// Fields of api/call.
+const answers::Relation& call_values();
+/// api/values: one row.
+const answers::Relation& value_answers();
+
 /// Finds values of calls. Which note is whose takes a walk over a thread's calls. It is remembered (NotedThreads): the
 /// indices must outlive it. `work` may stop a thread's being read again. Thread-safe.
 class Values {
@@ -28,7 +34,7 @@ class Values {
   /// Which note is whose, of a thread some of whose functions' values were asked for. Null: it has none, or `work` was
   /// stopped.
   std::shared_ptr<const analysis::CallValues> of_thread(const TraceIndex& index, const ThreadIndex& thread, Work* work);
-  /// Fields `arguments` and `returned`, each where it is noted, into an object that is open.
+  /// The fields of call_values() into an object that is open, where its function's values were asked for.
   void write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);
   /// api/values: those of `rows` of which something is noted.
   void write_calls(Json& json, const TraceIndex& index, const ThreadIndex& thread,

@@ -45,6 +45,14 @@ const Relation& relation() {
        field<Row>("id", Type::kId, "its number", [](const Row&) { return ~std::uint64_t{0}; }),
        field_if_known<Row>("thread", Type::kThread, "whose", [](const Row& r) { return r.thread; }),
        field<Row>("call", Type::kFunction, "which", [](const Row& r) { return r.function; }),
+       row<Row>("first", "the first of what is in it", inner_relation(),
+                [](const Row& r, const UseRow& use) {
+                  if (!r.inner.empty()) use(&r.inner.front());
+                }),
+       list<Row>("numbers", Type::kNumber, "what is in it, by itself",
+                 [](const Row& r, const auto& use) {
+                   for (const Inner& one : r.inner) use(one.number);
+                 }),
        rows<Row>("inner", "what is in it", inner_relation(),
                  [](const Row& r, const UseRow& use) {
                    for (const Inner& one : r.inner) use(&one);
@@ -102,16 +110,17 @@ TEST_F(Data, EachTypeAsJson) {
   known.inner = {{-3}, {4}};
   EXPECT_EQ(json(known),
             "{\"pid\":7,\"begin_ns\":5,\"size\":12,\"open\":true,\"id\":18446744073709551615,\"tid\":9,"
-            "\"thread\":\"a \\\"b\\\"\",\"call\":\"f(int, char)\",\"inner\":[{\"number\":-3},{\"number\":4}],"
-            "\"text\":\"two\\nlines\"}");
+            "\"thread\":\"a \\\"b\\\"\",\"call\":\"f(int, char)\",\"first\":{\"number\":-3},\"numbers\":[-3,4],"
+            "\"inner\":[{\"number\":-3},{\"number\":4}],\"text\":\"two\\nlines\"}");
 }
 
 TEST_F(Data, WhatIsNotKnownIsMissingInJson) {
   Row unknown;
   unknown.function = {0, 0};
-  EXPECT_EQ(json(unknown),
-            "{\"pid\":7,\"begin_ns\":5,\"open\":false,\"id\":18446744073709551615,\"call\":\"\",\"inner\":[],"
-            "\"text\":\"\"}");
+  EXPECT_EQ(
+      json(unknown),
+      "{\"pid\":7,\"begin_ns\":5,\"open\":false,\"id\":18446744073709551615,\"call\":\"\",\"numbers\":[],\"inner\":[],"
+      "\"text\":\"\"}");
 }
 
 }  // namespace

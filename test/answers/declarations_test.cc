@@ -37,13 +37,5 @@ TEST(Declarations, SayWhatTheyAre) {
   }
 }
 
-TEST(Declarations, RowsInRowsAreListed) {
-  for (const Relation* relation : all_relations())
-    for (const Field& field : relation->fields)
-      EXPECT_TRUE(field.type != Type::kRows ||
-                  std::find(all_relations().begin(), all_relations().end(), field.rows) != all_relations().end())
-          << relation->name << ": " << field.key;
-}
-
 }  // namespace
 }  // namespace karst::answers

@@ -84,8 +84,14 @@ std::pair<std::string, std::string> page_type(answers::Type type) {
 }
 
 /// The same of rows within a row.
-std::pair<std::string, std::string> page_rows(const answers::Relation& relation) {
-  return {in_capitals(relation.one, true) + "[]", fmt::format("rowsIn(() => {})", in_capitals(relation.name, false))};
+std::pair<std::string, std::string> page_rows(const answers::Field& field) {
+  if (field.inner == answers::Inner::kValues) {
+    const auto [of, reads] = page_type(field.rows->fields.front().type);
+    return {of + "[]", fmt::format("list({})", reads)};
+  }
+  const std::string one = in_capitals(field.rows->one, true), all = in_capitals(field.rows->name, false);
+  if (field.inner == answers::Inner::kRow) return {one + " | null", fmt::format("rowIn(() => {})", all)};
+  return {one + "[]", fmt::format("rowsIn(() => {})", all)};
 }
 
 std::string meaning(const answers::Field& field) {
@@ -103,13 +109,13 @@ std::string rows_of_answers() {
       "// Rows of Karst's answers. Made of their declarations (engine/api/relations.h) by docs_test, which fails when "
       "they differ;\n"
       "// KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.\n"
-      "import { flag, maybe, num, place, rowsIn, text, type Columns } from \"./rows\";\n";
+      "import { flag, list, maybe, num, place, rowIn, rowsIn, text, type Columns } from \"./rows\";\n";
   for (const answers::Relation* relation : engine::relations_of_page()) {
     const std::string type = in_capitals(relation->one, true);
     std::string columns;
     text += fmt::format("\n/** {}. */\nexport interface {} {{\n", relation->sentence, type);
     for (const answers::Field& field : relation->fields) {
-      const auto [of, reads] = field.type == answers::Type::kRows ? page_rows(*field.rows) : page_type(field.type);
+      const auto [of, reads] = field.type == answers::Type::kRows ? page_rows(field) : page_type(field.type);
       const std::string name = in_capitals(field.key, false);
       text += fmt::format("  /** {} */\n  {}: {}{};\n", meaning(field), name, of, field.may_lack ? " | null" : "");
       columns += fmt::format("  {}: [\"{}\", {}],\n", name, field.key,

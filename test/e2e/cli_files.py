@@ -22,7 +22,7 @@ class Info(Case):
         self.assertEqual(data["size"], os.path.getsize(self.path("sample.karst")))
         self.assertEqual((data["calls"], data["open_calls"], data["complete"]), (8, 2, True))
         process = data["processes"][0]
-        self.assertEqual((process["pid"], process["exit_status"], process["signal"]), (10, 0, None))
+        self.assertEqual((process["pid"], process["exit_status"], process.get("signal")), (10, 0, None))
         self.assertEqual([(t["tid"], t["name"], t["calls"]) for t in process["threads"]],
                          [(10, "app", 4), (11, "worker", 4)])
         self.assertEqual(process["modules"][0],

@@ -69,8 +69,7 @@ class Commands(TortureTest):
 
     def test_what_does_not_go_together(self):
         for words in (("report", "--hist", "--by", "request"), ("report", "--hist", "--callers"),
-                      ("report", "--callers", "--format", "csv"), ("report", "--hist", "--format", "dot"),
-                      ("report", "--format", "dot"), ("report", "--callers", "--sort", "self"),
+                      ("report", "--hist", "--format", "dot"), ("report", "--format", "dot"),
                       ("flame", "--format", "text", "-o", "x"), ("export", "--to", "chrome", "t", "--module", "x", "-o", "x"),
                       ("export", "--to", "chrome", "t"), ("off", "--detach", "--function", "x"),
                       ("on", "--level", "1", "--for", "1s"), ("ps", "--function", "x"), ("ps", "1", "2"),

@@ -73,7 +73,7 @@ class Calls(TortureTest):
                                                "--not-function", "::say"))
         self.assertEqual(run.out, plain.stdout)
         # Of these alone: what others want is no room for them.
-        alone = {f["name"] for f in places(str(library(level)), "--named", "work_*", "--named", "inner::*") if not f["patched"]}
+        alone = {f["function"] for f in places(str(library(level)), "--named", "work_*", "--named", "inner::*") if not f["patched"]}
         self.assertLessEqual(len(alone & {"work_tiny", "work_loop", "work_each", "work_sort", "work_fails"}), 1)
         expected = without((HERE / "library" / "calls.tree").read_text().splitlines(), alone)
         threads = without_prefix(run.trace.tree("--marks"))
@@ -186,7 +186,7 @@ with open({str(self.directory / 'counts')!r}, "w") as out:
         run = self.run_traced(*command, env=env, options=("--no-patch", "--library", f"{file}:{functions}"))
         self.assertEqual(run.out, plain.stdout)
         self.assert_whole(run.trace)
-        wanted = {f["address"]: f["name"] for f in places(module, "--named", functions) if f["patched"]}
+        wanted = {f["address"]: f["function"] for f in places(module, "--named", functions) if f["patched"]}
         theirs = {}
         for address, hits in self.gdb_counts(module, wanted, command, environment).items():
             if hits != 0:
@@ -278,7 +278,7 @@ class Words(TortureTest):
         self.assertIn("--library '*': libc, the loader and libkarst are never patched", done.stderr)
 
     def test_places_that_are_named(self):
-        named = {f["name"]: f["patched"] for f in places(str(library()), "--named", "work_*")}
+        named = {f["function"]: f["patched"] for f in places(str(library()), "--named", "work_*")}
         self.assertTrue(named["work_tiny"])
         self.assertLessEqual(set(named), {f"work_{n}" for n in ("tiny", "loop", "each", "sort", "fails", "nested")})
         done = subprocess.run([KARST, "places", "--named", "wurk", str(library())], capture_output=True, text=True)

@@ -25,7 +25,7 @@ def left_alone(program):
     """Name: why it is not patched, of the functions that have a name."""
     done = subprocess.run([KARST, "places", "--json", "--min-instructions", "0", program], capture_output=True, text=True,
                           check=True, timeout=TIMEOUT)
-    return {f["name"]: f["reason"] for f in json.loads(done.stdout)["functions"]}
+    return {f["function"]: f["reason"] for f in json.loads(done.stdout)["functions"]}
 
 
 def without(tree, names):
@@ -322,7 +322,7 @@ class Counts(TortureTest):
                 program = os.path.realpath(shutil.which(command[0]))
                 done = subprocess.run([KARST, "places", "--json", "--all", "--min-instructions", "0", program],
                                       capture_output=True, text=True, check=True, timeout=TIMEOUT)
-                places = {f["name"]: f["address"] for f in json.loads(done.stdout)["functions"] if f["patched"]}
+                places = {f["function"]: f["address"] for f in json.loads(done.stdout)["functions"] if f["patched"]}
                 run = self.run_traced(*command, options=WHOLE)
                 ours = {}
                 for f in run.trace.report():
@@ -349,7 +349,7 @@ class Choice(TortureTest):
             program = build(f"plain.choice{flag}", "plain/choice.cc", "-O2", flag, compiler="g++")
             done = subprocess.run([KARST, "places", "--json", "--all", "--min-instructions", str(least), program],
                                   capture_output=True, text=True, check=True, timeout=TIMEOUT)
-            return {f["name"] for f in json.loads(done.stdout)["functions"] if f["patched"]}
+            return {f["function"] for f in json.loads(done.stdout)["functions"] if f["patched"]}
 
         # step's and twice's instructions are so many that a limit leaves one of them out.
         self.assertIn("step(int)", kept("-fcf-protection=none", 1))

@@ -322,7 +322,7 @@ class SchedTest(support.TortureTest):
         self.need("perf")  # or the machine is so slow that it was no short one
         self.assertIn("ftrace joins a program that has run for 50 ms", self.states["note"])
         self.assertIn("--sched ftrace", self.states["note"])
-        self.assertIsNone(self.states["wakers_from_ns"])
+        self.assertNotIn("wakers_from_ns", self.states)
         self.assertGreater(self.states["records"], 0)
 
     def test_ftrace_joins_a_program_that_runs(self):

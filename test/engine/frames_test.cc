@@ -73,11 +73,11 @@ TEST_P(FramesTest, AreCountedAndTheSlowestAreNamed) {
   EXPECT_EQ(std::uint64_t(found["durations"]["calls"]), all_.size());
   EXPECT_EQ(std::uint64_t(found["durations"]["max"]), slowest.front().ns);
   EXPECT_EQ(std::uint64_t(found["durations"]["min"]), slowest.back().ns);
-  ASSERT_EQ(found["slowest"].get_array().size(), engine::kSlowestFrames);
+  ASSERT_EQ(found["slowest"]["number"].get_array().size(), engine::kSlowestFrames);
   for (std::size_t i = 0; i < engine::kSlowestFrames; ++i) {
-    EXPECT_EQ(std::uint64_t(found["slowest"].at(i)["number"]), slowest[i].number);
-    EXPECT_EQ(double(found["slowest"].at(i)["begin"]), slowest[i].begin);
-    EXPECT_EQ(std::uint64_t(found["slowest"].at(i)["duration"]), slowest[i].ns);
+    EXPECT_EQ(std::uint64_t(found["slowest"]["number"].at(i)), slowest[i].number);
+    EXPECT_EQ(double(found["slowest"]["begin"].at(i)), slowest[i].begin);
+    EXPECT_EQ(std::uint64_t(found["slowest"]["duration"].at(i)), slowest[i].ns);
   }
   EXPECT_EQ(std::uint64_t(found["frame"]["number"]), middle.number);
   EXPECT_EQ(std::uint64_t(found["frame"]["duration"]), middle.ns);
@@ -176,7 +176,7 @@ TEST(FramesOfNames, MainFramesComeFirst) {
   const simdjson::dom::element none = parser.parse(once);
   EXPECT_EQ(std::uint64_t(none["durations"]["calls"]), 0U);
   EXPECT_TRUE(none["durations"]["max"].is_null());
-  EXPECT_EQ(none["slowest"].get_array().size(), 0U);
+  EXPECT_EQ(none["slowest"]["number"].get_array().size(), 0U);
   EXPECT_TRUE(none["next"].is_null());
 }
 

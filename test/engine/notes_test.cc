@@ -337,8 +337,8 @@ TEST_P(NotesTest, TheTraceCountsThem) {
                     all_.begin(), all_.end(),
                     [&, of = group](const Said& one) { return one.thread == number && one.group == of; })))
           << group;
-  EXPECT_EQ(threads.at(0)["notes"].get_object().size(), 6U);
-  EXPECT_EQ(threads.at(3)["notes"].error(), simdjson::NO_SUCH_FIELD);
+  EXPECT_EQ(threads.at(0)["notes"].get_object().size(), format::kNoteGroups);
+  EXPECT_TRUE(threads.at(3)["notes"].is_null());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, NotesTest, testing::Values(1, 2));

@@ -74,10 +74,13 @@ TEST(ViewRequests, SayWhatTheCommandSays) {
     const std::string text = json.close('}').take();
     const simdjson::dom::object said = other.parse(text);
     for (const answers::Field& field : answers::requests().fields) {
-      const simdjson::dom::element here = answer["requests"][field.key].at(i);
-      if (field.may_lack)
-        EXPECT_TRUE(here.is_null()) << field.key;  // there are no states
-      else if (field.type == answers::Type::kId)
+      const simdjson::dom::element list = answer["requests"][field.key];
+      if (field.may_lack) {
+        EXPECT_EQ(list.get_array().size(), 0U) << field.key;  // there are no states
+        continue;
+      }
+      const simdjson::dom::element here = list.at(i);
+      if (field.type == answers::Type::kId)
         EXPECT_EQ(std::string_view(here), simdjson::minify(said[field.name]));
       else if (field.type == answers::Type::kFunction)
         EXPECT_EQ(index->functions().functions()[static_cast<std::size_t>(std::int64_t(here))].name,
@@ -102,7 +105,8 @@ TEST(ViewRequests, LimitsAndTracesWithoutAny) {
   const std::string body = api.answer("requests", {{"limit", "3"}}).body;
   const simdjson::dom::element answer = parser.parse(body);
   EXPECT_EQ(std::uint64_t(answer["count"]), 21U);
-  for (const auto [key, list] : answer["requests"].get_object()) EXPECT_EQ(list.get_array().size(), 3U) << key;
+  for (const answers::Field& field : answers::requests().fields)
+    EXPECT_EQ(answer["requests"][field.key].get_array().size(), field.may_lack ? 0U : 3U) << field.key;
   EXPECT_EQ(api.answer("requests", {{"limit", "10001"}}).status, 400);
   engine::Work stopped;
   stopped.stop = true;

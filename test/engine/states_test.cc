@@ -199,10 +199,12 @@ TEST(ViewStates, TracksAreThreadsStatesAndCpus) {
   simdjson::dom::parser parser;
   const std::string text = api.answer("trace", {}).body;
   std::vector<std::string> found;
-  for (const simdjson::dom::element track : parser.parse(text)["tracks"].get_array()) {
-    found.push_back(std::to_string(std::uint64_t(track["id"])) + " " + std::string(std::string_view(track["kind"])) +
-                    " " + std::string(std::string_view(track["name"])) + " " +
-                    std::to_string(std::uint64_t(track["owner"])));
+  const simdjson::dom::element tracks = parser.parse(text)["tracks"];
+  for (std::size_t i = 0; i < tracks["id"].get_array().size(); ++i) {
+    found.push_back(std::to_string(std::uint64_t(tracks["id"].at(i))) + " " +
+                    std::string(std::string_view(tracks["kind"].at(i))) + " " +
+                    std::string(std::string_view(tracks["name"].at(i))) + " " +
+                    std::to_string(std::uint64_t(tracks["owner"].at(i))));
   }
   EXPECT_EQ(found, (std::vector<std::string>{"0 thread thread 0 0", "1 thread thread 1 1", "2 thread thread 2 2",
                                              "3 states states of thread 0 0", "4 states states of thread 1 1",
@@ -255,9 +257,9 @@ TEST(ViewStates, FactsNameTasksAndCpus) {
   EXPECT_EQ(std::string_view(facts["states"]["backend"]), "ftrace");
   EXPECT_EQ(facts["cpus"].get_array().size(), 2U);
   std::map<std::string, std::int64_t> thread_of;
-  for (const simdjson::dom::element task : facts["tasks"].get_array()) {
-    thread_of[std::string(std::string_view(task["name"]))] = std::int64_t(task["thread"]);
-  }
+  const simdjson::dom::element tasks = facts["tasks"];
+  for (std::size_t i = 0; i < tasks["tid"].get_array().size(); ++i)
+    thread_of[std::string(std::string_view(tasks["name"].at(i)))] = std::int64_t(tasks["thread"].at(i));
   EXPECT_EQ(thread_of, (std::map<std::string, std::int64_t>{{"t100", 0}, {"t101", 1}, {"t102", 2}, {"stranger", -1}}));
   EXPECT_TRUE(bool(facts["threads"].at(0)["states"]));
 }

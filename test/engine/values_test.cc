@@ -59,13 +59,12 @@ SampleTrace sample(int rounds = 20) {
 analysis::NamedValues values_of(const simdjson::dom::element& call) {
   analysis::NamedValues found;
   for (const std::string key : {"arguments", "returned"}) {
-    simdjson::dom::array list;
-    if (call[key].get(list) != simdjson::SUCCESS) continue;
-    EXPECT_GT(list.size(), 0U) << "a list is there when it has something";
-    for (const auto one : list) {
-      std::string name{std::string_view(one["name"])};
+    simdjson::dom::array names;
+    if (call[key]["name"].get(names) != simdjson::SUCCESS) continue;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      std::string name{std::string_view(names.at(i))};
       if (key == "returned") name = name.empty() ? "returned" : "returned " + name;
-      found.emplace_back(name, std::string{std::string_view(one["text"])});
+      found.emplace_back(name, std::string{std::string_view(call[key]["text"].at(i))});
     }
   }
   return found;
@@ -124,12 +123,11 @@ TEST(ViewValues, AreThoseOfTheCall) {
   // By hand: main is call 0, the fourth open() call 10.
   engine::Api api({index.get()}, "1");
   const std::string body = api.answer("values", {{"thread", "1"}, {"index", "10,0,12"}}).body;
-  EXPECT_EQ(body, R"({"calls":[{"index":10,"arguments":[)"
-                  R"({"name":"path","text":"\"<img src=x onerror=alert(1)>\\n\\x1b[31m\\\"\\x01)"
+  EXPECT_EQ(body, R"({"calls":[{"arguments":{"name":["path","flags"],)"
+                  R"("text":["\"<img src=x onerror=alert(1)>\\n\\x1b[31m\\\"\\x01)"
                   "\xef\xbf\xbd"
-                  R"(\""},{"name":"flags","text":"-2"}],)"
-                  R"("returned":[{"name":"","text":"3"}]},)"
-                  R"({"index":12,"returned":[{"name":"x","text":"3"},{"name":"y","text":"7"}]}]})");
+                  R"(\"","-2"]},"returned":{"name":[""],"text":["3"]},"index":10},)"
+                  R"({"arguments":{"name":[],"text":[]},"returned":{"name":["x","y"],"text":["3","7"]},"index":12}]})");
 }
 
 TEST(ViewValues, TheTraceNamesFunctionsThatHaveThem) {
@@ -159,10 +157,9 @@ TEST(ViewValues, AreReadAgainForAnIndexOfTheCache) {
 TEST(ViewValues, TracesWithoutAnySayNothingOfThem) {
   auto made = test::random_index({.seed = 3, .threads = 2, .calls = 500});
   engine::Api api({made.index.get()}, "1");
-  for (const char* words : {"\"values\"", "\"arguments\"", "\"returned\""}) {
-    EXPECT_EQ(api.answer("trace", {}).body.find(words), std::string::npos);
+  EXPECT_NE(api.answer("trace", {}).body.find("\"values\":[]"), std::string::npos);
+  for (const char* words : {"\"arguments\"", "\"returned\""})
     EXPECT_EQ(api.answer("call", {{"thread", "0"}, {"index", "5"}}).body.find(words), std::string::npos);
-  }
   EXPECT_EQ(api.answer("values", {{"thread", "0"}, {"index", "1,2"}}).body, R"({"calls":[]})");
 }
 

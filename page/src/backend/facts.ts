@@ -2,204 +2,100 @@
 // page must not fail because a fact does.
 import { NOTE_GROUPS } from "./protocol";
 import type { NoteGroup, NoteLine, NoteMark } from "./types/notes";
-import { requestAnswers, type RequestAnswer } from "./answers";
-import { rowOf } from "./rows";
+import {
+  functionTables,
+  histograms,
+  requestAnswers,
+  stateTimes as columnsOfStateTimes,
+  traceFacts as columnsOfTrace,
+  valueAnswers,
+  valuesOfCall,
+  type CallValues,
+  type FunctionTable,
+  type Histogram,
+  type RequestAnswer,
+  type StateTimes,
+  type ThreadFact,
+  type TraceFact,
+} from "./answers";
+import { object, rowOf, type Json } from "./rows";
 import type { SourceText } from "./types/backend";
 import type { LateList } from "./types/late";
-import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
+import type { CallInfo, CallLine, Occurrences, StateLine } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Cause, Explanation, Outliers } from "./types/slow";
-import type { Alignment, Findings, Flame, FunctionRow, FunctionTable, ThreadSums } from "./types/sums";
-import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/trace";
+import type { Alignment, Findings, Flame, ThreadSums } from "./types/sums";
+import type { FunctionInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
-// `Json` is what JSON.parse gives, taken apart field by field.
-export type Json = Record<string, any>;
+export { object, type Json };
 
 export const num = (value: unknown, otherwise = 0): number => (typeof value === "number" ? value : otherwise);
 export const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
 export const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
-export const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
 export const objects = (value: unknown): Json[] => list(value).map(object);
-
-function processFacts(p: Json, index: number): ProcessInfo {
-  return {
-    index,
-    pid: num(p.pid),
-    name: text(p.name),
-    commandLine: list(p.command_line).map(text),
-    appInfo: list(p.app_info).map(text),
-    executable: text(p.executable),
-    options: text(p.options),
-    waitStatus: maybe(p.wait_status),
-    callCost: num(p.call_cost),
-    damaged: p.damaged === true,
-    overwrittenEvents: num(p.overwritten_events),
-    lostEvents: num(p.lost_events),
-    switches: objects(p.switches).map((s) => ({
-      begin: num(s.begin),
-      end: maybe(s.end),
-      all: s.all === true,
-      first: num(s.first),
-      ids: num(s.ids, num(s.functions)),
-      functions: num(s.functions),
-      on: s.on === true,
-      reason: text(s.reason),
-      named: list(s.named).map((f) => num(f, -1)),
-    })),
-    switchCount: num(p.switch_count),
-    moments: objects(p.moments).map((m) => ({
-      number: num(m.number),
-      kind: text(m.kind),
-      begin: num(m.begin),
-      end: num(m.end),
-      thread: num(m.thread, -1),
-      what: text(m.what),
-      lostEvents: num(m.lost_events),
-      ...optional("index", typeof m.index === "number" ? m.index : undefined),
-      ...optional("function", typeof m.function === "number" ? m.function : undefined),
-    })),
-  };
-}
 
 /** Whether a trace has notes of one of the groups. */
 export const says = ({ threads }: TraceInfo, ...groups: readonly NoteGroup[]): boolean =>
-  threads.some(({ notes }) => groups.some((group) => (notes[group] ?? 0) > 0));
-
-function noteCounts(json: Json): Partial<Record<NoteGroup, number>> {
-  const counts: Partial<Record<NoteGroup, number>> = {};
-  for (const group of NOTE_GROUPS) if (num(json[group]) > 0) counts[group] = num(json[group]);
-  return counts;
-}
+  threads.some(({ notes }) => groups.some((group) => (notes?.[group] ?? 0) > 0));
 
 /** What is not known of its end is that of the trace. */
-function threadInfo(t: Json, index: number, span: number, extent: number): ThreadInfo {
-  return {
-    index,
-    process: num(t.process),
-    tid: num(t.tid),
-    fiber: t.fiber === true,
-    name: text(t.name),
-    begin: num(t.begin),
-    end: num(t.end, extent),
-    first: num(t.first, num(t.begin)),
-    last: num(t.last, num(t.end, span)),
-    exited: t.exited === true,
-    calls: num(t.calls),
-    maxDepth: num(t.depths),
-    overwrittenEvents: num(t.overwritten_events),
-    lostEvents: num(t.lost_events),
-    missingExits: num(t.missing_exits),
-    gaps: objects(t.gaps).map((g) => ({
-      begin: num(g.begin),
-      end: num(g.end),
-      kind: g.kind === "missing" ? "missing" : "overwritten",
-      blocks: num(g.blocks),
-    })),
-    states: t.states === true,
-    notes: noteCounts(object(t.notes)),
-    ...optional("group", typeof t.group === "string" ? t.group : undefined),
-    ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
-  };
-}
+const threadInfo = (of: ThreadFact, index: number, span: number, extent: number): ThreadInfo => ({
+  ...of,
+  index,
+  begin: of.begin ?? 0,
+  end: of.end ?? extent,
+  first: of.first ?? of.begin ?? 0,
+  last: of.last ?? of.end ?? span,
+  gaps: of.gaps.map((gap) => ({ ...gap, kind: gap.kind === "missing" ? "missing" : "overwritten" })),
+});
 
 const MOST_FUNCTIONS = 1 << 24;
 
 /** By their numbers; those that do not occur are holes. */
-function functionFacts(json: Json): FunctionInfo[] {
-  const f = object(json.functions);
-  const modules = list(json.modules);
-  const files = list(json.files);
-  const hasSource = list(json.has_source);
+function functionsOf({ functions: of, modules, files, hasSource }: TraceFact): FunctionInfo[] {
   const functions: FunctionInfo[] = [];
-  list(f.name).forEach((name, i) => {
-    const number = num(f.number?.[i], i);
-    const file = num(f.file?.[i], -1);
+  of?.name.forEach((name, i) => {
+    const number = of.number[i] ?? i;
+    const file = of.file[i] ?? -1;
     if (!Number.isInteger(number) || number < 0 || number >= MOST_FUNCTIONS) return;
     functions[number] = {
-      name: text(name),
-      module: text(modules[num(f.module?.[i], -1)]),
-      file: text(files[file]),
-      line: num(f.line?.[i]),
-      calls: num(f.calls?.[i]),
+      name,
+      module: modules[of.module[i] ?? -1] ?? "",
+      file: files[file] ?? "",
+      line: of.line[i] ?? 0,
+      calls: of.calls[i] ?? 0,
       hasSource: hasSource[file] === true,
     };
   });
-  const colours = list(f.colors);
-  list(f.colored).forEach((number, i) => {
-    const of = functions[num(number, -1)];
-    if (of) of.colour = num(colours[i]);
+  of?.colored.forEach((number, i) => {
+    const zone = functions[number];
+    if (zone) zone.colour = of.colors[i] ?? 0;
   });
-  const count = num(f.count);
+  const count = of?.count ?? 0;
   if (Number.isInteger(count) && count > functions.length && count <= MOST_FUNCTIONS) functions.length = count;
   return functions;
 }
 
-const sampledFacts = (json: Json) => ({
-  ...{ period: num(json.period), samples: num(json.samples), lost: num(json.lost), kernel: json.kernel === true },
-  functions: objects(json.functions).map((f) => ({
-    ...{ name: text(f.name), module: text(f.module), file: text(f.file), line: num(f.line) },
-  })),
-});
-
 export function traceFacts(answer: Json): TraceInfo {
-  const json = object(answer);
-  const span = num(json.span);
-  const extent = Math.max(span, num(json.extent, span));
+  const of = rowOf(object(answer), columnsOfTrace);
+  const extent = Math.max(of.span, of.extent);
   return {
-    version: text(json.version),
-    name: text(json.name),
-    path: text(json.path),
-    fileSize: num(json.file_size),
-    complete: json.complete !== false,
-    traces: num(json.traces, 1),
-    span,
+    ...of,
+    complete: object(answer).complete !== false,
     extent,
-    calls: num(json.calls),
-    resolutionNs: num(json.clock?.resolution_ns),
-    startRealtimeNs: json.clock?.start_realtime_ns ? text(json.clock.start_realtime_ns) : null,
-    problems: objects(json.problems).map((p) => ({ message: text(p.message), count: num(p.count, 1) })),
-    processes: objects(json.processes).map(processFacts),
-    threads: objects(json.threads).map((t, index) => threadInfo(t, index, span, extent)),
-    tracks: objects(json.tracks).map((t) => ({
-      id: num(t.id),
-      kind: text(t.kind),
-      name: text(t.name),
-      owner: num(t.owner),
-      lanes: num(t.lanes),
-    })),
-    functions: functionFacts(json),
-    valued: new Set(list(json.values).map((f) => num(f, -1))),
-    hasMemory: json.memory === true,
-    hasFlows: json.flows === true,
-    sampled: json.sampled ? sampledFacts(object(json.sampled)) : null,
-    lockWaits: new Set(list(json.lock_waits).map((f) => num(f, -1))),
-    canCut: list(json.features).includes("cut"),
-    ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),
-    ...(json.aggregated ? { aggregated: true as const } : {}),
-    ...(json.reading ? { reading: true as const } : {}),
-    states: json.states
-      ? {
-          backend: text(json.states.backend),
-          wakes: json.states.wakes === true,
-          others: json.states.others === true,
-          syscalls: json.states.syscalls === true,
-          clockErrorNs: num(json.states.clock_error_ns),
-          lostEvents: num(json.states.lost_events),
-          note: text(json.states.note),
-        }
-      : null,
-    tasks: objects(json.tasks).map((t) => ({
-      tid: num(t.tid),
-      pid: num(t.pid),
-      name: text(t.name),
-      ofRun: t.of_run === true,
-      thread: num(t.thread, -1),
-    })),
-    cpus: objects(json.cpus).map((c) => ({
-      cpu: num(c.cpu),
-      gaps: objects(c.gaps).map((g) => ({ begin: num(g.begin), end: num(g.end), lost: num(g.lost) })),
-    })),
+    reading: of.reading !== null,
+    resolutionNs: of.clock?.resolutionNs ?? 0,
+    startRealtimeNs: of.clock?.startRealtimeNs || null,
+    processes: of.processes.map((process, index) => ({ ...process, index })),
+    threads: of.threads.map((thread, index) => threadInfo(thread, index, of.span, extent)),
+    functions: functionsOf(of),
+    valued: new Set(of.values),
+    hasMemory: of.memory,
+    hasFlows: of.flows,
+    lockWaits: new Set(of.lockWaits),
+    canCut: of.features.includes("cut"),
+    aggregated: object(answer).aggregated === true,
   };
 }
 
@@ -215,10 +111,8 @@ export const callOf = (json: Json) =>
 export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
   value === undefined ? {} : ({ [key]: value } as { [P in K]?: T });
 
-export function stateTimes(json: Json | undefined): StateTimes | undefined {
-  if (!json) return undefined;
-  return { cpu: num(json.cpu), runnable: num(json.runnable), blocked: num(json.blocked), unknown: num(json.unknown) };
-}
+export const stateTimes = (json: Json | undefined): StateTimes | undefined =>
+  json ? rowOf(object(json), columnsOfStateTimes) : undefined;
 
 export function stateLine(json: Json): StateLine {
   const line: StateLine = {
@@ -255,24 +149,19 @@ export function callLine(json: Json): CallLine {
   };
 }
 
-function valuesFacts(json: Json): CallValues | undefined {
-  const some = (values: unknown) => objects(values).map((one) => ({ name: text(one.name), text: text(one.text) }));
-  const values = { arguments: some(json.arguments), returned: some(json.returned) };
-  return values.arguments.length + values.returned.length > 0 ? values : undefined;
-}
+const hasValues = (of: CallValues): boolean => of.arguments.length + of.returned.length > 0;
 
 /** By the calls' places in their thread. */
-export function callValues(answer: Json): Map<number, CallValues> {
-  const found = new Map<number, CallValues>();
-  for (const call of objects(object(answer).calls)) {
-    const values = valuesFacts(call);
-    if (values) found.set(num(call.index, -1), values);
-  }
-  return found;
-}
+export const callValues = (answer: Json): Map<number, CallValues> =>
+  new Map(
+    rowOf(object(answer), valueAnswers)
+      .calls.filter(hasValues)
+      .map((call) => [call.index, call]),
+  );
 
 export function callFacts(answer: Json): CallInfo {
   const json = object(answer);
+  const values = rowOf(json, valuesOfCall);
   return {
     ...callLine(json),
     thread: num(json.thread),
@@ -293,7 +182,7 @@ export function callFacts(answer: Json): CallInfo {
       longest: objects(json.children?.longest).map(callLine),
     },
     subtreeCalls: num(json.subtree_calls),
-    ...optional("values", valuesFacts(json)),
+    ...(hasValues(values) ? { values } : {}),
     ...optional("states", stateTimes(json.states)),
     ...optional("selfStates", stateTimes(json.self_states)),
     waits: objects(json.waits).map(stateLine),
@@ -458,49 +347,9 @@ export function threadFacts(answer: Json): ThreadSums {
   };
 }
 
-export function histogramFacts(json: Json): Histogram {
-  return {
-    function: num(json.function),
-    calls: num(json.calls),
-    openCalls: num(json.open_calls),
-    min: maybe(json.min),
-    p50: maybe(json.p50),
-    p99: maybe(json.p99),
-    max: maybe(json.max),
-    mean: maybe(json.mean),
-    edges: list(json.edges).map((e) => num(e)),
-    counts: list(json.counts).map((c) => num(c)),
-  };
-}
+export const histogramFacts = (json: Json): Histogram => rowOf(object(json), histograms);
 
-export function tableFacts(answer: Json): FunctionTable {
-  const json = object(answer);
-  const r = json.rows ?? {};
-  return {
-    calls: num(json.calls),
-    openCalls: num(json.open_calls),
-    busy: num(json.busy),
-    ...optional("states", stateTimes(json.states)),
-    rows: list(r.function).map((func, i): FunctionRow => ({
-      function: num(func),
-      calls: num(r.calls?.[i]),
-      openCalls: num(r.open_calls?.[i]),
-      total: num(r.total?.[i]),
-      self: num(r.self?.[i]),
-      min: maybe(r.min?.[i]),
-      mean: maybe(r.mean?.[i]),
-      p50: maybe(r.p50?.[i]),
-      p99: maybe(r.p99?.[i]),
-      max: maybe(r.max?.[i]),
-      cpu: maybe(r.cpu?.[i]),
-      runnable: maybe(r.runnable?.[i]),
-      blocked: maybe(r.blocked?.[i]),
-      selfCpu: maybe(r.self_cpu?.[i]),
-      selfRunnable: maybe(r.self_runnable?.[i]),
-      selfBlocked: maybe(r.self_blocked?.[i]),
-    })),
-  };
-}
+export const tableFacts = (answer: Json): FunctionTable => rowOf(object(answer), functionTables);
 
 export function flameFacts(answer: Json): Flame {
   const json = object(answer);

@@ -1,7 +1,9 @@
 // Answers about frames to the page's own types.
-import { histogramFacts, num, object, objects, optional, says, text, type Json } from "./facts";
+import { frameAnswers, type FrameAnswer } from "./answers";
+import { histogramFacts, num, object, objects, says, text, type Json } from "./facts";
+import { rowOf } from "./rows";
 import type { LateList } from "./types/late";
-import type { FrameFacts, FrameLine, FrameList, FramePicture } from "./types/frames";
+import type { FrameFacts, FrameList, FramePicture } from "./types/frames";
 
 export function frameList(answer: Json): FrameList {
   const json = object(answer);
@@ -15,30 +17,18 @@ export function frameList(answer: Json): FrameList {
 
 export const FRAMES: LateList<FrameList> = { path: "frames", read: frameList, has: (info) => says(info, "frame") };
 
-const frameLine = (json: Json): FrameLine => ({
-  ...{ number: num(json.number), begin: num(json.begin), duration: num(json.duration), marked: json.marked !== false },
-});
-
 const MOST_PIXELS = 16384;
 
 /** Nothing where the words are not as many as the pixels need. */
-function pictureFacts(value: unknown): FramePicture | undefined {
-  const json = object(value);
-  const [width, height] = [num(json.width), num(json.height)];
-  const words = Uint32Array.from(Array.isArray(json.words) ? json.words.map((word) => num(word)) : []);
+function pictureFacts({ picture }: FrameAnswer): FramePicture | null {
+  const { width, height, words } = picture ?? { width: 0, height: 0, words: [] };
   const blocks = (width / 4) * (height / 4);
   return Number.isInteger(blocks) && blocks > 0 && width * height <= MOST_PIXELS && words.length === 2 * blocks
-    ? { width, height, words }
-    : undefined;
+    ? { width, height, words: Uint32Array.from(words) }
+    : null;
 }
 
 export function frameFacts(answer: Json): FrameFacts {
-  const json = object(answer);
-  const one = (value: Json) => (value ? frameLine(object(value)) : null);
-  return {
-    ...{ over: num(json.over), durations: histogramFacts(object(json.durations)) },
-    slowest: objects(json.slowest).map(frameLine),
-    ...{ frame: one(json.frame), previous: one(json.previous), next: one(json.next) },
-    ...optional("picture", pictureFacts(json.picture)),
-  };
+  const facts = rowOf(object(answer), frameAnswers);
+  return { ...facts, durations: facts.durations ?? histogramFacts({}), picture: pictureFacts(facts) };
 }

@@ -1,6 +1,8 @@
 // Rows of an answer, which come as a list for each field, to objects. What is missing gets a value that shows as
 // nothing: a page must not fail because a field does.
-import type { Json } from "./facts";
+// `Json` is what JSON.parse gives, taken apart field by field.
+export type Json = Record<string, any>;
+export const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
 
 type Reads<Value> = (value: unknown) => Value;
 
@@ -17,6 +19,11 @@ export const maybe =
   (value) =>
     value === null || value === undefined ? null : reads(value);
 
+export const list =
+  <Value>(reads: Reads<Value>): Reads<Value[]> =>
+  (values) =>
+    Array.isArray(values) ? values.map(reads) : [];
+
 export function rowsOf<Row>(lists: Json, columns: Columns<Row>): Row[] {
   const names = Object.keys(columns) as (keyof Row)[];
   const values = names.map(
@@ -30,11 +37,20 @@ export function rowsOf<Row>(lists: Json, columns: Columns<Row>): Row[] {
   });
 }
 
-/** Rows within a row; `columns` is asked for late, as relations may stand in any order. */
+/**
+ * Rows within a row: a list for each field, or objects where they have rows themselves. `columns` is asked for late, as
+ * relations may stand in any order.
+ */
 export const rowsIn =
   <Row>(columns: () => Columns<Row>): Reads<Row[]> =>
   (value) =>
-    rowsOf((value ?? {}) as Json, columns());
+    Array.isArray(value) ? value.map((one) => rowOf(object(one), columns())) : rowsOf(object(value), columns());
+
+/** A row within a row. */
+export const rowIn =
+  <Row>(columns: () => Columns<Row>): Reads<Row | null> =>
+  (value) =>
+    value === null || value === undefined ? null : rowOf(object(value), columns());
 
 /** An answer that is one row. */
 export function rowOf<Row>(values: Json, columns: Columns<Row>): Row {

@@ -63,7 +63,7 @@ type Times = Pick<CallLine, "begin" | "duration" | "function"> & { depth?: numbe
 
 /** Selects a call. With its times known it is drawn at once; the panel asks for the rest. */
 export function select(at: Selected, times?: Times, options: { reveal?: boolean; tab?: Tab } = {}): void {
-  if (store.state.traces[at.trace]?.info.threads[at.thread]?.unreadFrom !== undefined) {
+  if ((store.state.traces[at.trace]?.info.threads[at.thread]?.unreadFrom ?? null) !== null) {
     store.set({ notice: "This thread is still being read: its calls can be selected when all of it is." });
     return;
   }

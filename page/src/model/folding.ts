@@ -19,7 +19,7 @@ export function toggleAllFolded(): void {
 /** Folds all threads but some, if they would not fit on the screen otherwise. */
 export function foldAllBut(trace: number, threads: readonly number[]): void {
   const { choice, traces } = store.state;
-  const levels = traces.flatMap(({ info }) => info.threads.map((thread) => thread.maxDepth));
+  const levels = traces.flatMap(({ info }) => info.threads.map((thread) => thread.depths));
   if (levels.reduce((sum, n) => sum + (n + 1) * ROW, 0) < window.innerHeight * 0.9) return;
   const open = new Set(threads.map((thread) => threadKey(trace, thread)));
   store.set({ choice: { ...choice, folded: new Set(threadKeys().filter((key) => !open.has(key))) } });

@@ -28,7 +28,7 @@ export async function openMoment(trace: number, moment: MomentInfo): Promise<voi
   const seen = fit(around.begin + offset, around.end + offset, store.total);
   moveTo(seen);
   if (thread >= 0) scrollTrack(trace, thread);
-  if (index === undefined) return;
+  if (index === null) return;
   await goTo({ trace, thread, index });
   moveTo(seen);
 }

@@ -138,7 +138,7 @@ export function threadKey(trace: number, thread: number): string {
 
 /** Whether a thread does anything within [begin, end]. */
 function active(thread: ThreadInfo, begin: number, end: number): boolean {
-  return (thread.calls > 0 || thread.unreadFrom !== undefined) && thread.end >= begin && thread.begin <= end;
+  return (thread.calls > 0 || thread.unreadFrom !== null) && thread.end >= begin && thread.begin <= end;
 }
 
 function matches(filter: string, thread: ThreadInfo): boolean {
@@ -217,9 +217,9 @@ interface Area {
 
 /** Threads of a group stand together, where the first of them is. */
 function gather(threads: ThreadInfo[]): void {
-  if (threads.every(({ group }) => group === undefined)) return;
+  if (threads.every(({ group }) => group === null)) return;
   const first = new Map<string, number>();
-  threads.forEach(({ group }, i) => group !== undefined && !first.has(group) && first.set(group, i));
+  threads.forEach(({ group }, i) => group !== null && !first.has(group) && first.set(group, i));
   const place = new Map(threads.map((thread, i) => [thread, first.get(thread.group ?? "") ?? i]));
   threads.sort((a, b) => place.get(a)! - place.get(b)!);
 }
@@ -274,11 +274,11 @@ function placeThread(
         strip.height === 0 ? strip : { ...strip, top: i * (FOLDED_STRIP + STRIP_AIR), height: FOLDED_STRIP },
       )
     : open;
-  const deepest = Math.max(thread.maxDepth, 1);
+  const deepest = Math.max(thread.depths, 1);
   // Calls of this moment: the deepest stack there ever was would keep the other threads off the screen.
   const rows = Math.min(known.levels?.[t]?.[thread.index] ?? deepest, deepest, MOST_ROWS);
   const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
-  const says = (thread.notes.message ?? 0) > 0 && !trace.aggregated;
+  const says = (thread.notes?.message ?? 0) > 0 && !trace.aggregated;
   const notes = says ? (folded ? FOLDED_NOTES : NOTES) + NOTE_AIR : 0;
   const lead = strips.reduce((sum, strip) => sum + roomOf(strip), lane + notes);
   place({
@@ -288,7 +288,7 @@ function placeThread(
     title: thread.name || `thread ${thread.tid}`,
     subtitle: thread.fiber
       ? "fiber"
-      : thread.group === undefined
+      : thread.group === null
         ? `${thread.tid}`
         : `${thread.tid} · ${visible(thread.group)}`,
     rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,

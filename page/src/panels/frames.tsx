@@ -214,7 +214,7 @@ export function FramePanel() {
       store.set({ frameSpan: { begin: frame.begin, end: frame.begin + frame.duration } });
   }, [frame]);
   if (!loaded) return null;
-  const any = loaded.info.threads.some(({ notes }) => (notes.frame ?? 0) > 0);
+  const any = loaded.info.threads.some(({ notes }) => (notes?.frame ?? 0) > 0);
   const of = value && list?.sets[value.set] && { ...value, name: list.sets[value.set]!.name };
   return (
     <div class="outlier-panel">

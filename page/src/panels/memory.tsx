@@ -1,5 +1,5 @@
 // What the selected call and all that it called took of memory, and what was not freed by its end.
-import type { CallMemory, TakenSum } from "../backend/types/memory";
+import type { CallMemory, Taker } from "../backend/types/memory";
 import type { Selected } from "../model/store";
 import { store } from "../model/store";
 import { size } from "../model/sizes";
@@ -28,7 +28,7 @@ function words(of: CallMemory): string {
   return `${[taken, left, unknown, part].filter((text) => text !== "").join("; ")}.`;
 }
 
-const title = (of: TakenSum) =>
+const title = (of: Omit<Taker, "function">) =>
   `${times(of.allocations)}, ${size(of.bytes)}; ${size(of.leftBytes)} in ${count(of.left)} not freed by the call’s end`;
 
 export function MemoryView({ at }: { at: Selected }) {

@@ -163,8 +163,7 @@ function KeptLine({
       }}
     >
       <span class="name">
-        {moment.number}:{" "}
-        {func !== undefined && <b>{visible(forms(info.functions[func]?.name ?? "?").slice(-2)[0]!)} </b>}
+        {moment.number}: {func !== null && <b>{visible(forms(info.functions[func]?.name ?? "?").slice(-2)[0]!)} </b>}
         {thread >= 0 && `in ${threadName(info, thread)} `}
         <span class="quiet">{momentWords(moment).replace(/^\d+: /, "")}</span>
       </span>

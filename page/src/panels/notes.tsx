@@ -34,7 +34,7 @@ const LABELS: Readonly<Record<NoteGroup, string>> = {
 export function notesIn(info: Pick<TraceInfo, "threads">): ReadonlyMap<NoteGroup, number> {
   const counts = new Map<NoteGroup, number>();
   for (const group of NOTE_GROUPS) {
-    const sum = info.threads.reduce((n, thread) => n + (thread.notes[group] ?? 0), 0);
+    const sum = info.threads.reduce((n, thread) => n + (thread.notes?.[group] ?? 0), 0);
     if (sum > 0) counts.set(group, sum);
   }
   return counts;

@@ -78,7 +78,7 @@ interface Notes {
 function useSaid(text: string): { notes: Notes | undefined; waiting: boolean; error: string } {
   const traces = useStore((s) => s.traces);
   const asked = traces.flatMap(({ info, backend }, trace) =>
-    !info.aggregated && (info.valued.size > 0 || info.threads.some(({ notes }) => Object.keys(notes).length > 0))
+    !info.aggregated && (info.valued.size > 0 || info.threads.some(({ notes }) => notes !== null))
       ? [{ trace, backend }]
       : [],
   );

@@ -15,7 +15,7 @@ function facts({ track }: Placed): string {
   if (!thread) return "";
   const parts = [
     `${thread.fiber ? "fiber" : "thread"} ${thread.tid}`,
-    thread.unreadFrom === undefined ? `${count(thread.calls)} calls` : "still being read",
+    thread.unreadFrom === null ? `${count(thread.calls)} calls` : "still being read",
     `${duration(thread.last - thread.first)}`,
   ];
   if (thread.overwrittenEvents > 0) parts.push(`${count(thread.overwrittenEvents / 2)} calls overwritten`);

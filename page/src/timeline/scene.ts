@@ -286,7 +286,7 @@ export class Scene {
         if (place.track.notes > 0) said.push(place.track.thread);
         for (const strip of place.track.strips) others.push({ track: strip.info.id, band: 0 });
         const thread = info.threads[place.track.thread];
-        if ((thread?.notes.color ?? 0) > 0) coloured.push(place.track.thread);
+        if ((thread?.notes?.color ?? 0) > 0) coloured.push(place.track.thread);
         if (info.reading && thread) {
           if (isUnread(thread, view.begin, view.begin + view.span)) unread.push(place.track.thread);
           if (isUntouched(thread)) continue;

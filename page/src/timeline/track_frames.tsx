@@ -79,7 +79,7 @@ function TipPicture({ trace, set, number }: { trace: number; set: number; number
 
 function FrameTip({ hit }: { hit: SliceHit }) {
   const { row, at, info, trace } = hit;
-  const shows = store.state.traces[trace]!.info.threads.some(({ notes }) => (notes.picture ?? 0) > 0);
+  const shows = store.state.traces[trace]!.info.threads.some(({ notes }) => (notes?.picture ?? 0) > 0);
   const summed = (row.flags[at]! & kSummed) !== 0;
   const of = FRAME_CLASSES[classOf(row.duration[at]!, !(row.flags[at]! & kOpenBegin), targetNs())]!;
   return (

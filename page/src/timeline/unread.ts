@@ -8,7 +8,7 @@ const EVERY = 220; // px from one word to the next
 export function drawUnread(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
   const { inks } = scene;
   const thread = state.traces[track.trace]!.info.threads[track.thread]!;
-  if (thread.unreadFrom === undefined) return;
+  if (thread.unreadFrom === null) return;
   const toX = (ns: number) => ((ns + scene.offset(track.trace) - state.view.begin) / state.view.span) * r.width;
   const from = Math.max(-2, toX(thread.unreadFrom));
   const to = Math.min(r.width + 2, toX(thread.last));

@@ -3,6 +3,8 @@ import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
+import { traceFacts, type TraceFact } from "../../src/backend/answers";
+import { rowOf, type Json } from "../../src/backend/rows";
 
 const need = (name: string): string => {
   const value = process.env[name];
@@ -66,10 +68,15 @@ export class Viewer {
   }
 
   /** What the server says of its trace, once that is read. */
-  async facts<T>(): Promise<T> {
+  async facts(): Promise<TraceFact> {
+    return rowOf(await this.answer(), traceFacts);
+  }
+
+  /** The same as it comes. */
+  async answer<T = Json>(): Promise<T> {
     for (;;) {
       const answer = await fetch(`${this.address}api/trace`);
-      const facts = answer.status === 200 ? ((await answer.json()) as T & { reading?: boolean }) : undefined;
+      const facts = answer.status === 200 ? ((await answer.json()) as T & { reading: object | null }) : undefined;
       if (facts && !facts.reading) return facts;
       await new Promise((resolve) => setTimeout(resolve, 40));
     }

@@ -190,7 +190,7 @@ test("the panel of a call has what it took of memory, and what was left", async 
   const call = await tab.page.locator("[data-call]").getAttribute("data-call");
   const [, thread, index] = call!.split(".");
   const viewer = await session.viewer(traces.all);
-  const facts = await viewer.facts<{ threads: { tid: number }[] }>();
+  const facts = await viewer.facts();
   const begin = await (await fetch(`${viewer.address}api/call?thread=${thread}&index=${index}`)).json();
   // As the command names it, whose times are cut to whole ns.
   const name = `${facts.threads[Number(thread)]!.tid}@${Math.floor(begin.begin)}ns`;

@@ -170,9 +170,7 @@ describe("what is not in a trace", () => {
     expect(overwritten_events).toBeGreaterThan(0);
     await open(trace, -span_ns * 0.04, span_ns * 1.08);
     const calls = Math.floor(overwritten_events / 2).toLocaleString("en-US");
-    const [gap] = (
-      await (await session.viewer(trace)).facts<{ threads: { gaps: { begin: number; end: number }[] }[] }>()
-    ).threads[0]!.gaps;
+    const [gap] = (await (await session.viewer(trace)).facts()).threads[0]!.gaps;
     expect(gap!.begin).toBeLessThan(gap!.end);
     expect((await patternsOf(gap!.begin, gap!.end)).length).toBe(1);
     expect((await torn()).begin).toBe(true);

@@ -162,16 +162,12 @@ test("a call says in a sentence what was unusual about it", async () => {
 });
 
 test("a trace with kept calls opens on the longest, which the list names first; between them nothing was lost", async () => {
-  interface Facts {
-    threads: { gaps: { kind: string }[] }[];
-    processes: { moments: { begin: number; end: number; index?: number }[] }[];
-  }
-  const { threads, processes } = await (await session.viewer(kept)).facts<Facts>();
+  const { threads, processes } = await (await session.viewer(kept)).facts();
   const gaps = threads.flatMap((thread) => thread.gaps);
   expect(gaps.length).toBeGreaterThan(0);
   expect(gaps.filter(({ kind }) => kind !== "overwritten")).toEqual([]);
   const lengths = processes[0]!.moments.map(({ begin, end }) => end - begin).sort((a, b) => b - a);
-  expect(processes[0]!.moments.every(({ index }) => index !== undefined)).toBe(true);
+  expect(processes[0]!.moments.every(({ index }) => index !== null)).toBe(true);
 
   const tab = await session.open([kept], "");
   const shown = await until(
@@ -200,10 +196,7 @@ test("a trace with kept calls opens on the longest, which the list names first; 
 });
 
 test("the address of karst view --kept opens on that moment's call", async () => {
-  interface Facts {
-    processes: { moments: { number: number; begin: number; end: number }[] }[];
-  }
-  const { processes } = await (await session.viewer(kept)).facts<Facts>();
+  const { processes } = await (await session.viewer(kept)).facts();
   const shortest = [...processes[0]!.moments].sort((a, b) => a.end - a.begin - (b.end - b.begin))[0]!;
   const tab = await session.open([kept], `#kept=${shortest.number}`);
   const shown = await until(

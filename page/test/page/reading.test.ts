@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { drawn, listen, report, Session, TRACE, until } from "./browser";
 
 type Facts = {
-  reading?: object;
-  threads: { first: number; last: number; calls: number; depths: number; unread_from?: number }[];
+  reading: object | null;
+  threads: { first: number; last: number; calls: number; depths: number; unread_from: number | null }[];
   functions: { number: number[]; name: string[]; calls: number[] };
 };
 
@@ -15,7 +15,7 @@ const session = new Session();
 /** Says that only these threads are read, until whole() is called. */
 async function held(read: number[]) {
   const { address } = await session.viewer(TRACE);
-  const facts = await (await session.viewer(TRACE)).facts<Facts>();
+  const facts = await (await session.viewer(TRACE)).answer<Facts>();
   let parts = 1;
   let release = () => {};
   const whole = new Promise<void>((resolve) => (release = resolve));

@@ -1,23 +1,15 @@
 // What a run says of itself beside its calls: where tracing was off, what was kept of slow calls, thread states.
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { TraceFact } from "../../src/backend/answers";
 import { drawn, karst, listen, Session, SWITCHING, Tab, TRACE, until, WORK } from "./browser";
-
-interface Process {
-  switches: { all: boolean; on: boolean; begin: number }[];
-  moments: { kind: string; thread: number; number: number; begin: number; end: number }[];
-}
-interface Facts {
-  processes: Process[];
-  threads: { tid: number; states: boolean }[];
-}
 
 const session = new Session();
 let tab: Tab;
-let facts: Facts;
+let facts: TraceFact;
 
 beforeAll(async () => {
-  facts = await (await session.viewer(SWITCHING)).facts<Facts>();
+  facts = await (await session.viewer(SWITCHING)).facts();
 });
 afterEach(async () => {
   expect(tab.errors).toEqual([]);

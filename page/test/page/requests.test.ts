@@ -61,7 +61,7 @@ test("requests are a track: who worked on one is below it, and a click measures 
   const area = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
   await tab.settle();
   // It waited in a queue, so that it is as long as it is idle.
-  const { span, extent = span } = await (await session.viewer(trace)).facts<{ span: number; extent?: number }>();
+  const { extent } = await (await session.viewer(trace)).facts();
   const x = area.x + ((longest.begin_ns + longest.duration_ns / 2) / extent) * area.width;
   const tips = new Set<string>();
   let clicked = false;

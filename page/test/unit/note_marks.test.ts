@@ -15,8 +15,17 @@ const info = traceFacts({
   span: 1000,
   processes: [{ name: "app" }],
   threads: [
-    { tid: 1, name: "says", begin: 0, end: 1000, calls: 9, depths: 3, notes: { message: 5, value: 7, luck: 3 } },
-    { tid: 2, name: "counts", begin: 0, end: 1000, calls: 9, depths: 3, notes: { value: 2 } },
+    {
+      process: 0,
+      tid: 1,
+      name: "says",
+      begin: 0,
+      end: 1000,
+      calls: 9,
+      depths: 3,
+      notes: { message: 5, value: 7, luck: 3 },
+    },
+    { process: 0, tid: 2, name: "counts", begin: 0, end: 1000, calls: 9, depths: 3, notes: { value: 2 } },
   ],
   tracks: [
     { id: 0, kind: "thread", owner: 0, lanes: 3 },
@@ -47,7 +56,7 @@ afterEach(() => void vi.useRealTimers());
 
 describe("facts", () => {
   test("count the groups that the page knows", () => {
-    expect(info.threads[0]!.notes).toEqual({ message: 5, value: 7 });
+    expect(info.threads[0]!.notes).toMatchObject({ message: 5, value: 7 });
     expect([...notesIn(info)]).toEqual([
       ["message", 5],
       ["value", 9],

@@ -49,11 +49,11 @@ describe("a trace that is being read", () => {
   test("says which of its threads are not there", () => {
     const info = partly(0, 2);
     expect(info.reading).toBe(true);
-    expect(whole.reading).toBeUndefined();
-    expect(info.threads.map((t) => t.unreadFrom === undefined)).toEqual([true, false, true, false, false, false]);
+    expect(whole.reading).toBe(false);
+    expect(info.threads.map((t) => t.unreadFrom === null)).toEqual([true, false, true, false, false, false]);
     expect(isUntouched(info.threads[1]!)).toBe(true);
     expect(isUntouched(info.threads[0]!)).toBe(false);
-    const part: ThreadInfo = { ...info.threads[1]!, unreadFrom: 100, end: 900, maxDepth: 3 };
+    const part: ThreadInfo = { ...info.threads[1]!, unreadFrom: 100, end: 900, depths: 3 };
     expect(isUntouched(part)).toBe(false);
     expect([
       isUnread(part, 0, 99),
@@ -289,7 +289,7 @@ describe("while the server reads", () => {
     expect(found).toBe(false);
     expect(asked.some((path) => path.startsWith("search"))).toBe(false);
     now = facts();
-    expect((await backend.trace()).reading).toBeUndefined();
+    expect((await backend.trace()).reading).toBe(false);
     await search;
     expect(asked.some((path) => path.startsWith("search"))).toBe(true);
   });

@@ -48,7 +48,7 @@ test("the answers that it holds", async () => {
   expect([info.aggregated, info.range, info.canCut]).toEqual([true, { begin: 0, end: 1000 }, false]);
   const whole = page();
   whole.trace.span = 1000;
-  expect((await new Questions(await Recorded.open(whole)).trace()).range).toBeUndefined();
+  expect((await new Questions(await Recorded.open(whole)).trace()).range).toBeNull();
   expect(backend.picture).toEqual({ begin: 0, pixelNs: 2 });
   expect((await backend.functions({})).calls).toBe(9);
   expect((await backend.flame({}, {})).total).toBe(5);

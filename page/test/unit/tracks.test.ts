@@ -83,7 +83,7 @@ describe("tracks", () => {
     const deep = layoutTracks([trace], NO_CHOICE, all).scrolled[1]!;
     const levels = [[0, 2, 99]];
     const { scrolled } = layoutTracks([trace], NO_CHOICE, all, [], { levels });
-    expect(scrolled.slice(0, 3).map((t) => t.rows)).toEqual([0, 2, trace.threads[2]!.maxDepth]);
+    expect(scrolled.slice(0, 3).map((t) => t.rows)).toEqual([0, 2, trace.threads[2]!.depths]);
     expect(scrolled[0]!.height).toBeLessThan(scrolled[1]!.height);
     expect(scrolled[1]!.height).toBeLessThan(deep.height);
     expect(touching(scrolled)).toBe(true);

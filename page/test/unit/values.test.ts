@@ -13,7 +13,7 @@ test("facts have what is noted, and nothing where nothing is", () => {
   const given = { arguments: [one("n", "7")], returned: [one("", "8")] };
   expect(callFacts({ index: 3, ...given }).values).toEqual(given);
   expect("values" in callFacts({ index: 3 })).toBe(false);
-  expect([...callValues({ calls: [{ index: 3, ...given }, { index: 4 }] })]).toEqual([[3, given]]);
+  expect([...callValues({ calls: [{ index: 3, ...given }, { index: 4 }] })]).toEqual([[3, { index: 3, ...given }]]);
 });
 
 test("words are those of karst tree, behind a name", () => {

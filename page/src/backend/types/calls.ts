@@ -1,11 +1,8 @@
 // Single calls: with what, how long, in which states, and where the others of their function are.
 
-export interface StateTimes {
-  cpu: number;
-  runnable: number;
-  blocked: number;
-  unknown: number;
-}
+import type { CallValues, StateTimes } from "../answers";
+
+export type { CallValues, Histogram, NamedValue, StateTimes } from "../answers";
 
 export interface StateLine {
   index: number;
@@ -31,18 +28,6 @@ export const MOST_VALUES = 500;
 export interface CallRef {
   thread: number;
   index: number;
-}
-
-/** A value as C++ writes it. What a call returns has no name, but the members of a structure have theirs. */
-export interface NamedValue {
-  name: string;
-  text: string;
-}
-
-/** What a call was given, and what it returned, as far as it is noted. */
-export interface CallValues {
-  arguments: readonly NamedValue[];
-  returned: readonly NamedValue[];
 }
 
 export interface CallLine {
@@ -93,17 +78,4 @@ export interface OccurrenceQuery {
   most?: number;
   /** As in Scope: what orders calls, and is meant by `least` and `most`. */
   raw?: boolean;
-}
-
-export interface Histogram {
-  function: number;
-  calls: number;
-  openCalls: number;
-  min: number | null;
-  p50: number | null;
-  p99: number | null;
-  max: number | null;
-  mean: number | null;
-  edges: number[];
-  counts: number[];
 }

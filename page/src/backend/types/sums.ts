@@ -1,6 +1,5 @@
 // What many calls add up to: by function, path, request or thread, and how two flows differ.
 import type { Scope } from "./backend";
-import type { StateTimes } from "./calls";
 
 /** Of each thread, by its place in TraceInfo.threads. */
 export interface ThreadSums {
@@ -11,34 +10,7 @@ export interface ThreadSums {
   blocked: number[];
 }
 
-export interface FunctionRow {
-  function: number;
-  calls: number;
-  openCalls: number;
-  total: number;
-  self: number;
-  min: number | null;
-  mean: number | null;
-  p50: number | null;
-  p99: number | null;
-  max: number | null;
-  /** Null when the trace has no thread states. */
-  cpu: number | null;
-  runnable: number | null;
-  blocked: number | null;
-  selfCpu: number | null;
-  selfRunnable: number | null;
-  selfBlocked: number | null;
-}
-
-export interface FunctionTable {
-  calls: number;
-  openCalls: number;
-  busy: number;
-  /** Of `busy`. */
-  states?: StateTimes;
-  rows: FunctionRow[];
-}
+export type { FunctionRow, FunctionTable } from "../answers";
 
 export interface Flame {
   total: number;

@@ -1,0 +1,2 @@
+# Answers about traces, programs and processes that are relations: table, CSV and JSON of each say the same.
+e2e_methods(facts facts)
