@@ -149,7 +149,7 @@ Status Triggers::look(Image& image) {
   for (const Mapping& mapping : mappings) {
     const std::string key = mapping.path + '@' + std::to_string(mapping.begin);
     if (!image.searched.insert(key).second) continue;
-    if (const Status armed = arm_in(image, mapping, key); !armed) return armed;
+    if (Status armed = arm_in(image, mapping, key); !armed) return armed;
   }
   return Unit{};
 }
@@ -173,7 +173,7 @@ Status Triggers::arm(const HeldProcess& process) {
     image.executable = program_of_process(process);
     if (first_executable_.empty()) first_executable_ = image.executable;
   }
-  if (const Status armed = look(image); !armed) return armed;
+  if (Status armed = look(image); !armed) return armed;
   // A function that is nowhere as such, but inside of others, will not come by waiting for libraries.
   for (const auto& [i, into] : image.inlined_into) {
     if (places_[i].found || into.empty()) continue;
@@ -194,7 +194,7 @@ Status Triggers::arm_again() {
     if (!lacks) continue;
     image.goes_on = image.process && image.process->is_there();
     if (!image.goes_on) continue;
-    if (const Status armed = arm(HeldProcess(*image.process)); !armed) return armed;
+    if (Status armed = arm(HeldProcess(*image.process)); !armed) return armed;
   }
   return Unit{};
 }
