@@ -1,6 +1,8 @@
 #include "answers/all.h"
 
 #include "answers/calls.h"
+#include "answers/changes.h"
+#include "answers/explanation.h"
 #include "answers/files.h"
 #include "answers/flows.h"
 #include "answers/functions.h"
@@ -9,6 +11,8 @@
 #include "answers/notes.h"
 #include "answers/requests.h"
 #include "answers/samples.h"
+#include "answers/slow.h"
+#include "answers/waits.h"
 
 namespace karst::answers {
 
@@ -26,19 +30,30 @@ const std::vector<const Relation*>& all_relations() {
                                                 &lock_waits(),
                                                 &locks(),
                                                 &calls(),
+                                                &causes(),
+                                                &compared_functions(),
+                                                &cpu_shares(),
+                                                &explanations(),
                                                 &file_calls(),
                                                 &file_users(),
                                                 &file_uses(),
                                                 &files(),
                                                 &files_of_user(),
+                                                &findings(),
                                                 &flows(),
                                                 &flow_steps(),
+                                                &chain_links(),
                                                 &memory_of_functions(),
                                                 &memory_of_paths(),
                                                 &notes(),
+                                                &path_calls(),
+                                                &rare_functions(),
                                                 &requests(),
                                                 &sampled_below(),
-                                                &sampled_functions()};
+                                                &sampled_functions(),
+                                                &slow_calls(),
+                                                &slow_steps(),
+                                                &value_hints()};
   return all;
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/api/explain.h"
+#include "engine/api/findings.h"
+#include "engine/api/outliers.h"
 #include "engine/api/requests.h"
 
 namespace karst::engine {
@@ -23,7 +26,8 @@ std::vector<const answers::Relation*> with_inner(std::initializer_list<const ans
 }  // namespace
 
 const std::vector<const answers::Relation*>& relations_of_page() {
-  static const std::vector<const answers::Relation*> all = with_inner({&request_answers()});
+  static const std::vector<const answers::Relation*> all =
+      with_inner({&request_answers(), &slow_answers(), &explanation_answers(), &finding_answers()});
   return all;
 }
 
