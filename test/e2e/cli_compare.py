@@ -100,7 +100,7 @@ class Diff(Case):
             for option in ("--function", "--below"):
                 self.assertRegex(self.good("diff", option, "^work", *traces), rf"(?m)^ +{words} .* work\(int\)$")
                 f = self.functions(option, "^work", *traces)["work(int)"]
-                self.assertEqual((f[side]["calls"], f["ab".replace(side, "")]["calls"]), (row["calls"], 0))
+                self.assertEqual((f["calls_" + side], f["calls_" + "ab".replace(side, "")]), (row["calls"], 0))
         self.assertIn("has a name that matches 'wrk'; did you mean", self.bad(1, "diff", "--function", "wrk", sample, long))
 
     def test_mistakes(self):
