@@ -36,8 +36,9 @@ Field sum_of_side(int at, const std::string& what, Type type, std::string senten
     if (type == Type::kCount) return count_text(side.*of / r.runs[at]);
     return side.calls == 0 ? std::string("-") : duration_text(side.*of / r.runs[at]);
   });
-  return field<FunctionDiff>(what + "_" + kSides[at], type, std::move(sentence),
-                             [=](const FunctionDiff& r) { return r.side[at].*of; }, std::move(look));
+  return field<FunctionDiff>(
+      what + "_" + kSides[at], type, std::move(sentence), [=](const FunctionDiff& r) { return r.side[at].*of; },
+      std::move(look));
 }
 
 Field of_complete_calls(int at, const std::string& what, std::string sentence, Look look,
@@ -65,8 +66,8 @@ template <typename Get>
 std::vector<Field> of_both_sides(const std::string& what, Type type, const std::string& sentence, Get get) {
   std::vector<Field> fields;
   for (const int at : {0, 1})
-    fields.push_back(field<Finding>(what + "_" + kSides[at], type, sentence,
-                                    [=](const Finding& r) { return get(r)[at]; }));
+    fields.push_back(
+        field<Finding>(what + "_" + kSides[at], type, sentence, [=](const Finding& r) { return get(r)[at]; }));
   return fields;
 }
 
@@ -75,9 +76,7 @@ std::vector<Field> of_both_sides(const std::string& what, Type type, const std::
 const Relation& compared_functions() {
   using Row = FunctionDiff;
   static const Relation relation{
-      "compared_functions",
-      "compared_function",
-      "A row for each function that is in A or in B",
+      "compared_functions", "compared_function", "A row for each function that is in A or in B",
       joined({{field_if_known<Row>("change", Type::kShare,
                                    "of the mean of the middle half of its calls' durations, from A to B; new, gone",
                                    [](const Row& r) { return r.tested ? value_of(r.change()) : Value(); },
@@ -109,17 +108,15 @@ const Relation& compared_functions() {
                           [](const Row& r) { return analysis::word_of(r.counts); }, {.shown = Shown::kAsked}),
                field<Row>("module", Type::kText, "the file that it is in",
                           [](const Row& r) -> const std::string& { return r.module; }, {.shown = Shown::kAsked}),
-               field<Row>("function", Type::kText, "its name", [](const Row& r) -> const std::string& { return r.name; },
-                          {.is_name = true})}})};
+               field<Row>("function", Type::kText, "its name",
+                          [](const Row& r) -> const std::string& { return r.name; }, {.is_name = true})}})};
   return relation;
 }
 
 const Relation& findings() {
   using Row = Finding;
   static const Relation relation{
-      "findings",
-      "finding",
-      "A row for each thing that explains a difference between A and B, what is certain first",
+      "findings", "finding", "A row for each thing that explains a difference between A and B, what is certain first",
       joined({{field<Row>("kind", Type::kText, "count: of calls; time: of a call",
                           [](const Row& r) { return r.kind == Row::Kind::kCount ? "count" : "time"; }),
                field<Row>("caller", Type::kText, "of a count: the function that called; nothing: no traced one",
@@ -134,7 +131,8 @@ const Relation& findings() {
                             [](const Row& r) { return r.call_self_ns; }),
               {field<Row>("more", Type::kDuration, "what a run of B takes more for it",
                           [](const Row& r) { return std::int64_t(std::llround(r.more_ns)); }),
-               field<Row>("words", Type::kText, "all that in a sentence", [](const Row& r) { return words::words_of(r); })}})};
+               field<Row>("words", Type::kText, "all that in a sentence",
+                          [](const Row& r) { return words::words_of(r); })}})};
   return relation;
 }
 

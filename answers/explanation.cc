@@ -8,9 +8,9 @@ namespace {
 
 /// The range and the median of values that are numbers.
 Field of_numbers(std::string key, std::string sentence, std::string analysis::ValueHint::*of) {
-  return field_if_known<ValueHintRow>(
-      std::move(key), Type::kText, std::move(sentence),
-      [of](const ValueHintRow& r) { return r.of.numbers ? value_of(r.of.*of) : Value(); });
+  return field_if_known<ValueHintRow>(std::move(key), Type::kText, std::move(sentence), [of](const ValueHintRow& r) {
+    return r.of.numbers ? value_of(r.of.*of) : Value();
+  });
 }
 
 template <typename Row, typename Get>
@@ -57,11 +57,11 @@ const Relation& value_hints() {
                   [](const Row& r) -> const std::string& { return r.of.here; }),
        field<Row>("calls", Type::kCount, "how many calls these are", [](const Row& r) { return r.of.calls; }),
        field<Row>("typical", Type::kCount, "values in typical calls", [](const Row& r) { return r.of.typical; }),
-       field<Row>("commonest", Type::kText, "of these", [](const Row& r) -> const std::string& { return r.of.commonest; }),
+       field<Row>("commonest", Type::kText, "of these",
+                  [](const Row& r) -> const std::string& { return r.of.commonest; }),
        field<Row>("times", Type::kCount, "that they are this one", [](const Row& r) { return r.of.times; }),
        of_numbers("least", "the least of them, of numbers", &Hint::least),
-       of_numbers("median", "their median", &Hint::mid),
-       of_numbers("most", "the greatest of them", &Hint::most),
+       of_numbers("median", "their median", &Hint::mid), of_numbers("most", "the greatest of them", &Hint::most),
        field<Row>("words", Type::kText, "all that in words", [](const Row& r) { return r.in.call.words(r.of); })}};
   return relation;
 }
@@ -69,41 +69,41 @@ const Relation& value_hints() {
 const Relation& causes() {
   using Row = CauseRow;
   static const Relation relation{
-      "causes",
-      "cause",
-      "A row for each difference between the call and typical ones, by its share of the excess",
-      joined({{field<Row>("kind", Type::kText,
-                          "own time, computing, blocked, without a CPU, not known, more calls, fewer calls, new, missing",
-                          [](const Row& r) { return words::kind_name(r.of.kind); }),
-               rows<Row>("path", "from the call's callee down; nothing: the call itself", path_calls(),
-                         [](const Row& r, const UseRow& use) {
-                           for (const std::uint32_t number : r.of.path) {
-                             const FunctionRef row = r.in.function(number);
-                             use(&row);
-                           }
-                         }),
-               field<Row>("excess", Type::kDuration, "how much of the excess it is; below 0: the call was faster there",
-                          [](const Row& r) { return r.in.call.ns(r.of.ticks); }),
-               field<Row>("share", Type::kShare, "the same as a part of the excess",
-                          [](const Row& r) { return r.in.call.share(r.of.ticks); }),
-               field<Row>("calls", Type::kCount, "of the path, in the call", [](const Row& r) { return r.of.calls; }),
-               field<Row>("usual_calls", Type::kNumber, "in a typical call",
-                          [](const Row& r) { return r.of.usual_calls; }),
-               faults_of_cause("page_faults", "page faults, where they are recorded", &analysis::Cause::faults),
-               faults_of_cause("usual_page_faults", "in a typical call", &analysis::Cause::usual_faults)},
-              fields_of<Row>(wait_fields(), [](const Row& r) { return r.wait(); }),
-              {rows<Row>("chain", "who was waited for", chain_links(),
-                         [](const Row& r, const UseRow& use) {
-                           for (const words::ToldLink& of : r.in.call.chain(r.number)) {
-                             const LinkRow link{r.in.trace(), r.in.times, of};
-                             use(&link);
-                           }
-                         }),
-               rows_of_hints<Row>("what calls on its path were given or returned that is not usual",
-                                  [](const Row& r) -> const auto& { return r.of.values; }),
-               field<Row>("place", Type::kText, "the path in words", [](const Row& r) { return r.in.call.place(r.of); }),
-               field<Row>("what", Type::kText, "what was different there",
-                          [](const Row& r) { return r.in.call.what(r.of); })}})};
+      "causes", "cause", "A row for each difference between the call and typical ones, by its share of the excess",
+      joined(
+          {{field<Row>("kind", Type::kText,
+                       "own time, computing, blocked, without a CPU, not known, more calls, fewer calls, new, missing",
+                       [](const Row& r) { return words::kind_name(r.of.kind); }),
+            rows<Row>("path", "from the call's callee down; nothing: the call itself", path_calls(),
+                      [](const Row& r, const UseRow& use) {
+                        for (const std::uint32_t number : r.of.path) {
+                          const FunctionRef row = r.in.function(number);
+                          use(&row);
+                        }
+                      }),
+            field<Row>("excess", Type::kDuration, "how much of the excess it is; below 0: the call was faster there",
+                       [](const Row& r) { return r.in.call.ns(r.of.ticks); }),
+            field<Row>("share", Type::kShare, "the same as a part of the excess",
+                       [](const Row& r) { return r.in.call.share(r.of.ticks); }),
+            field<Row>("calls", Type::kCount, "of the path, in the call", [](const Row& r) { return r.of.calls; }),
+            field<Row>("usual_calls", Type::kNumber, "in a typical call",
+                       [](const Row& r) { return r.of.usual_calls; }),
+            faults_of_cause("page_faults", "page faults, where they are recorded", &analysis::Cause::faults),
+            faults_of_cause("usual_page_faults", "in a typical call", &analysis::Cause::usual_faults)},
+           fields_of<Row>(wait_fields(), [](const Row& r) { return r.wait(); }),
+           {rows<Row>("chain", "who was waited for", chain_links(),
+                      [](const Row& r, const UseRow& use) {
+                        for (const words::ToldLink& of : r.in.call.chain(r.number)) {
+                          const LinkRow link{r.in.trace(), r.in.times, of};
+                          use(&link);
+                        }
+                      }),
+            rows_of_hints<Row>(
+                "what calls on its path were given or returned that is not usual",
+                [](const Row& r) -> const auto& { return r.of.values; }),
+            field<Row>("place", Type::kText, "the path in words", [](const Row& r) { return r.in.call.place(r.of); }),
+            field<Row>("what", Type::kText, "what was different there",
+                       [](const Row& r) { return r.in.call.what(r.of); })}})};
   return relation;
 }
 
@@ -126,21 +126,24 @@ const Relation& explanations() {
                   [](const Row& r) { return ThreadRef{r.in.call.about().call.thread}; }),
        field<Row>("begin", Type::kTime, "after the trace's first event",
                   [](const Row& r) { return r.in.times.since_start(r.in.call.about().call.begin); }),
-       field<Row>("duration", Type::kDuration, "how long it took", [](const Row& r) { return r.in.times.ns(of(r).duration); }),
+       field<Row>("duration", Type::kDuration, "how long it took",
+                  [](const Row& r) { return r.in.times.ns(of(r).duration); }),
        field<Row>("siblings", Type::kCount, "other complete calls of its function",
                   [](const Row& r) { return of(r).siblings; }),
        field<Row>("typical", Type::kCount, "those of them that it is compared with",
                   [](const Row& r) { return of(r).typical; }),
-       field<Row>("usual", Type::kDuration, "the median of the siblings", [](const Row& r) { return r.in.times.ns(of(r).usual); }),
+       field<Row>("usual", Type::kDuration, "the median of the siblings",
+                  [](const Row& r) { return r.in.times.ns(of(r).usual); }),
        field<Row>("first", Type::kFlag, "whether it is the first of them", [](const Row& r) { return of(r).first; }),
        field<Row>("stands_out", Type::kFlag, "whether it took longer than siblings differ among each other",
                   [](const Row& r) { return of(r).stands_out; }),
        field<Row>("excess", Type::kDuration, "how much longer than usual it took",
                   [](const Row& r) { return r.in.call.ns(of(r).excess()); }),
-       field_if_known<Row>("comparison", Type::kText, "what it is compared with, in words",
-                           [](const Row& r) { return of(r).siblings != 0 ? value_of(r.in.call.comparison()) : Value(); }),
-       rows_of_hints<Row>("what it was given or returned that is not usual",
-                          [](const Row& r) -> const auto& { return of(r).values; }),
+       field_if_known<Row>(
+           "comparison", Type::kText, "what it is compared with, in words",
+           [](const Row& r) { return of(r).siblings != 0 ? value_of(r.in.call.comparison()) : Value(); }),
+       rows_of_hints<Row>(
+           "what it was given or returned that is not usual", [](const Row& r) -> const auto& { return of(r).values; }),
        rows<Row>("lock_waits", "its longest wait for a lock, if that is a tenth of it", lock_waits(),
                  [](const Row& r, const UseRow& use) {
                    if (r.lock != nullptr) use(r.lock);
@@ -152,10 +155,12 @@ const Relation& explanations() {
                      use(&row);
                    }
                  }),
-       field<Row>("rest", Type::kDuration, "the excess that no cause has", [](const Row& r) { return r.in.call.ns(of(r).rest); }),
+       field<Row>("rest", Type::kDuration, "the excess that no cause has",
+                  [](const Row& r) { return r.in.call.ns(of(r).rest); }),
        field<Row>("rest_share", Type::kShare, "the same as a part of the excess",
                   [](const Row& r) { return r.in.call.share(of(r).rest); }),
-       field<Row>("headline", Type::kText, "the answer in one sentence", [](const Row& r) { return r.in.call.headline(); })}};
+       field<Row>("headline", Type::kText, "the answer in one sentence",
+                  [](const Row& r) { return r.in.call.headline(); })}};
   return relation;
 }
 

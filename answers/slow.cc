@@ -26,13 +26,12 @@ Field slow_function(Get get) {
 
 template <typename Row>
 Field noted(std::string key, std::string sentence, std::optional<std::vector<analysis::Value>> NotedValues::*of) {
-  return field_if_known<Row>(
-      std::move(key), Type::kText, std::move(sentence),
-      [of](const Row& r) {
-        const auto& values = r.of.noted.*of;
-        return values ? value_of(analysis::values_text(*values)) : Value();
-      },
-      {.shown = Look::Shown::kAsked});
+  return field_if_known<Row>(std::move(key), Type::kText, std::move(sentence),
+                             [of](const Row& r) {
+                               const auto& values = r.of.noted.*of;
+                               return values ? value_of(analysis::values_text(*values)) : Value();
+                             },
+                             {.shown = Look::Shown::kAsked});
 }
 
 template <typename Row>
@@ -45,16 +44,14 @@ std::vector<Field> noted_fields() {
 
 const Relation& slow_steps() {
   using Row = SlowStepRow;
-  static const Relation relation{
-      "slow_steps",
-      "slow_step",
-      "A row for each call on the way down to where a slow call's time went",
-      joined({{field<Row>("duration", Type::kDuration, "with all it called",
-                          [](const Row& r) { return r.call.times.ns(r.of.duration); })},
-              noted_fields<Row>(),
-              {field<Row>("function", Type::kFunction, "what was called", [](const Row& r) {
-                return FunctionRef{r.call.of.of.worst.call.thread->process, r.of.function};
-              })}})};
+  static const Relation relation{"slow_steps", "slow_step",
+                                 "A row for each call on the way down to where a slow call's time went",
+                                 joined({{field<Row>("duration", Type::kDuration, "with all it called",
+                                                     [](const Row& r) { return r.call.times.ns(r.of.duration); })},
+                                         noted_fields<Row>(),
+                                         {field<Row>("function", Type::kFunction, "what was called", [](const Row& r) {
+                                           return FunctionRef{r.call.of.of.worst.call.thread->process, r.of.function};
+                                         })}})};
   return relation;
 }
 
@@ -62,8 +59,7 @@ const Relation& slow_calls() {
   using Row = SlowCallRow;
   const auto worst = [](const Row& r) -> const analysis::Outlier& { return r.of.of.worst; };
   static const Relation relation{
-      "slow",
-      "slow_call",
+      "slow", "slow_call",
       "A row for each function, and each callee that its time went to, whose calls took far longer than usual: the "
       "slowest such call",
       joined({slow_call_fields<Row>(worst),
@@ -97,8 +93,7 @@ const Relation& rare_functions() {
   using Row = RareFunctionRow;
   const auto longest = [](const Row& r) -> const analysis::Outlier& { return r.of.of.longest; };
   static const Relation relation{
-      "rare",
-      "rare_function",
+      "rare", "rare_function",
       "A row for each function that is called too few times to have a usual time: its longest call",
       joined({slow_call_fields<Row>(longest),
               {field<Row>("own", Type::kDuration, "the same without the traced functions that it called",

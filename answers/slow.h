@@ -24,9 +24,9 @@ struct SlowCall {
     std::uint64_t duration;  ///< ticks
     NotedValues noted;
   };
-  std::vector<Step> path{};             ///< from its callee down to where most of its excess is
+  std::vector<Step> path{};               ///< from its callee down to where most of its excess is
   std::optional<words::ToldWait> wait{};  ///< the longest
-  std::vector<words::ToldLink> chain{};  ///< who was waited for
+  std::vector<words::ToldLink> chain{};   ///< who was waited for
 };
 
 struct RareFunction {

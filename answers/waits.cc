@@ -14,23 +14,23 @@ Field of_wait(std::string key, Type type, std::string sentence, Get get, Look lo
 /// Of a wait for a CPU, where it is known who had that.
 template <typename Get>
 Field of_kept_off(std::string key, Type type, std::string sentence, Get get) {
-  return field_if_known<WaitRow>(
-      std::move(key), type, std::move(sentence),
-      [get](const WaitRow& r) {
-        const bool known = r.told != nullptr && (!r.told->kept.empty() || r.told->kept.unknown != 0);
-        return known ? value_of(get(r)) : Value();
-      },
-      {.shown = Look::Shown::kAsked});
+  return field_if_known<WaitRow>(std::move(key), type, std::move(sentence),
+                                 [get](const WaitRow& r) {
+                                   const bool known =
+                                       r.told != nullptr && (!r.told->kept.empty() || r.told->kept.unknown != 0);
+                                   return known ? value_of(get(r)) : Value();
+                                 },
+                                 {.shown = Look::Shown::kAsked});
 }
 
 }  // namespace
 
 const Relation& path_calls() {
-  static const Relation relation{"path_calls",
-                                 "path_call",
-                                 "A row for each call of a path, the outermost first",
-                                 {field<FunctionRef>("function", Type::kFunction, "that was called",
-                                                     [](const FunctionRef& of) { return of; })}};
+  static const Relation relation{
+      "path_calls",
+      "path_call",
+      "A row for each call of a path, the outermost first",
+      {field<FunctionRef>("function", Type::kFunction, "that was called", [](const FunctionRef& of) { return of; })}};
   return relation;
 }
 
@@ -42,17 +42,16 @@ const Relation& cpu_shares() {
       "A row for each thread that had the CPU while another one waited for it, the longest first",
       {field<Row>("name", Type::kText, "its id and name, also of threads of other programs",
                   [](const Row& r) { return analysis::share_words(r.of, r.trace.states()); }),
-       field<Row>("duration", Type::kDuration, "how long it had it", [](const Row& r) { return r.times.ns(r.of.ticks); }),
-       field_if_known<Row>("thread", Type::kThread, "of the trace",
-                           [](const Row& r) {
-                             return r.of.in.thread == nullptr ? Value() : Value(ThreadRef{r.of.in.thread});
-                           }),
-       field_if_known<Row>("function", Type::kFunction, "that it was in for most of its longest stretch",
-                           [](const Row& r) {
-                             return r.of.in.row == reader::kNoParent
-                                        ? Value()
-                                        : Value(FunctionRef{r.of.in.thread->process, r.of.in.function});
-                           })}};
+       field<Row>("duration", Type::kDuration, "how long it had it",
+                  [](const Row& r) { return r.times.ns(r.of.ticks); }),
+       field_if_known<Row>(
+           "thread", Type::kThread, "of the trace",
+           [](const Row& r) { return r.of.in.thread == nullptr ? Value() : Value(ThreadRef{r.of.in.thread}); }),
+       field_if_known<Row>(
+           "function", Type::kFunction, "that it was in for most of its longest stretch", [](const Row& r) {
+             return r.of.in.row == reader::kNoParent ? Value()
+                                                     : Value(FunctionRef{r.of.in.thread->process, r.of.in.function});
+           })}};
   return relation;
 }
 
@@ -83,8 +82,7 @@ std::vector<Field> wait_fields() {
 const Relation& chain_links() {
   using Row = LinkRow;
   static const Relation relation{
-      "chain_links",
-      "chain_link",
+      "chain_links", "chain_link",
       "A row for each thread that was waited for: who ended the wait, who ended that one's own, and so on",
       joined({{field<Row>("thread", Type::kThread, "who was waited for",
                           [](const Row& r) { return ThreadRef{r.of.of.thread}; }),

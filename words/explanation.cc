@@ -88,8 +88,7 @@ std::string ExplainedCall::words(const analysis::ValueHint& hint) const {
 
 std::string ExplainedCall::place(const Cause& cause) const {
   std::vector<std::string> names;
-  for (const std::uint32_t number : cause.path)
-    names.push_back(function_name(number));
+  for (const std::uint32_t number : cause.path) names.push_back(function_name(number));
   const std::string text = path_text(std::move(names));
   return text.empty() ? std::string("its own code") : text;
 }

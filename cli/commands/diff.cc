@@ -200,7 +200,8 @@ std::vector<const void*> rows_of(const std::vector<analysis::FunctionDiff>& func
 
 Status print_text(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
                   const Side& side_a, const Side& side_b, const Options& options, Screen& screen) {
-  print_findings(found, {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)}, options.all, screen);
+  print_findings(found, {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)}, options.all,
+                 screen);
   screen.output().append(wrap(summary(functions, side_a, side_b), screen.width(), 0) + "\n");
   const Answer answer(side_a.front().input->trace, answers::compared_functions(), options.answer,
                       rows_of(functions, options.all));

@@ -118,7 +118,7 @@ class Explain {
     };
     explained_ = std::make_unique<words::ExplainedCall>(
         words::ExplainedCall::About{trace(), chosen_.call, chosen_.function, analysis::first_ticks(trace()),
-                                       waits_.get(), calls_of},
+                                    waits_.get(), calls_of},
         *explainer_, explainer_->take());
     find_lock(calls_of);
   }

@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "words/path.h"
 #include "answers/data.h"
 #include "answers/memory.h"
 #include "base/json.h"
@@ -25,6 +24,7 @@
 #include "cli/text/terminal.h"
 #include "cli/text/text.h"
 #include "reader/trace.h"
+#include "words/path.h"
 
 namespace karst::cli {
 namespace {

@@ -1,4 +1,6 @@
 // karst slow: calls that took far longer than their function usually does, and what they waited for.
+#include "answers/slow.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "analysis/outliers.h"
 #include "analysis/values.h"
 #include "answers/data.h"
-#include "answers/slow.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -143,9 +144,9 @@ class SlowTeller {
 
   std::vector<words::ToldLink> chain(const reader::Thread& thread, const analysis::Wait& wait) {
     std::vector<words::ToldLink> links;
-    for (analysis::ChainLink& link : analysis::follow_waits(
-             waits_.get(), lock_waits_, thread, wait,
-             [this](const reader::Thread& of) { return columns::CallColumns(all_calls_of(of)); }))
+    for (analysis::ChainLink& link :
+         analysis::follow_waits(waits_.get(), lock_waits_, thread, wait,
+                                [this](const reader::Thread& of) { return columns::CallColumns(all_calls_of(of)); }))
       links.push_back(teller_.tell(std::move(link)));
     return links;
   }
@@ -283,14 +284,16 @@ class SlowPrinter {
   void print_values(const reader::Thread& thread, std::uint32_t function, const answers::NotedValues& noted) {
     if (!noted.arguments && !noted.returned) return;
     const std::vector<analysis::Value> none;
-    line("      " + printable(analysis::name_with_values(trace_.function(process(thread), function).name,
-                                                         noted.arguments.value_or(none), noted.returned.value_or(none))));
+    line("      " +
+         printable(analysis::name_with_values(trace_.function(process(thread), function).name,
+                                              noted.arguments.value_or(none), noted.returned.value_or(none))));
   }
 
   void print_place(const analysis::Outlier& outlier, const std::string& more) {
     const reader::Thread& thread = *outlier.call.thread;
-    std::string where = fmt::format("      at {} in thread {} {}", duration_text(times_.since_start(outlier.call.begin)),
-                                    thread.tid, printable(thread.name));
+    std::string where =
+        fmt::format("      at {} in thread {} {}", duration_text(times_.since_start(outlier.call.begin)), thread.tid,
+                    printable(thread.name));
     if (trace_.processes().size() > 1) where += fmt::format(" of process {}", process(thread).pid);
     line(where + more);
   }

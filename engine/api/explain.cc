@@ -98,9 +98,7 @@ answers::Field of_call_at(std::string key, Type type, std::string sentence, Get 
 const Relation& cause_answers() {
   using Row = CauseAnswer;
   static const Relation relation{
-      "causes",
-      "cause",
-      answers::causes().sentence,
+      "causes", "cause", answers::causes().sentence,
       answers::joined(
           {answers::fields_of<Row>(answers::causes().fields,
                                    [](const Row& r) -> const answers::CauseRow& { return r.of; }),
@@ -122,7 +120,8 @@ const Relation& cause_answers() {
                        [](const Row& r) { return r.index.since_origin(r.thread.calls.begin[r.at]); }),
             of_call_at("at_duration", Type::kDuration, "how long it is as recorded",
                        [](const Row& r) { return r.of.in.times.ns(r.thread.calls.duration[r.at]); }),
-            of_call_at("at_depth", Type::kNumber, "its level", [](const Row& r) { return r.thread.calls.depth[r.at]; })}})};
+            of_call_at("at_depth", Type::kNumber, "its level",
+                       [](const Row& r) { return r.thread.calls.depth[r.at]; })}})};
   return relation;
 }
 
@@ -139,9 +138,7 @@ std::vector<answers::Field> explanation_fields() {
 const Relation& explanation_answers() {
   using Row = ExplanationAnswer;
   static const Relation relation{
-      "explanations",
-      "explanation",
-      "Why a call took longer than others of its function",
+      "explanations", "explanation", "Why a call took longer than others of its function",
       answers::joined(
           {explanation_fields(),
            {answers::rows<Row>("causes", "what was different, the greatest share first", cause_answers(),
@@ -151,14 +148,14 @@ const Relation& explanation_answers() {
                                    use(&row);
                                  }
                                }),
-            field<Row>("call_cost", Type::kDuration, "what a call costs with the tracer; 0: not known, or not taken out",
+            field<Row>("call_cost", Type::kDuration,
+                       "what a call costs with the tracer; 0: not known, or not taken out",
                        [](const Row& r) {
                          return r.raw ? 0 : analysis::call_cost_ns(r.process().cost, r.index.trace().clock());
                        }),
-            field<Row>("call_cost_off_by", Type::kDuration, "how far a call's time may be off for it; 0: not known",
-                       [](const Row& r) {
-                         return analysis::call_cost_off_by_ns(r.process().cost, r.index.trace().clock());
-                       }),
+            field<Row>(
+                "call_cost_off_by", Type::kDuration, "how far a call's time may be off for it; 0: not known",
+                [](const Row& r) { return analysis::call_cost_off_by_ns(r.process().cost, r.index.trace().clock()); }),
             field<Row>("index", Type::kNumber, "the call's place in its thread",
                        [](const Row& r) { return r.call.row; })}})};
   return relation;
@@ -196,7 +193,7 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
     if (!go_on(work, thread.calls.size())) return;
   }
   const words::ExplainedCall explained({trace, ref, function, index.origin(), waits.get(), calls_of}, explainer,
-                                    explainer.take());
+                                       explainer.take());
   // A call without causes may be all of a thread.
   std::optional<Longest> longest;
   if (!explained.explanation().causes.empty()) longest.emplace(explainer.functions(), its, call.row);

@@ -1,5 +1,7 @@
 // api/findings: what karst diff says of two traces, by its own means. An index has no durations by function: calls are
 // rebuilt once more.
+#include "engine/api/findings.h"
+
 #include <array>
 #include <utility>
 
@@ -10,7 +12,6 @@
 #include "answers/changes.h"
 #include "columns/edges.h"
 #include "engine/api/api.h"
-#include "engine/api/findings.h"
 #include "engine/api/question.h"
 #include "engine/api/reply.h"
 #include "engine/api/rows.h"

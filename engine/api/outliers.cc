@@ -79,7 +79,7 @@ struct SlowAnswer {
   const TraceIndex& index;
   std::uint64_t found;
   const std::vector<std::uint64_t>& excess;  // ticks, by thread
-  std::size_t groups;  // without a limit
+  std::size_t groups;                        // without a limit
   const std::vector<answers::SlowCall>& slow;
   const Teller& teller;
 };
@@ -112,9 +112,7 @@ const Relation& thread_excesses() {
 const Relation& slow_call_answers() {
   using Row = SlowCallAnswer;
   static const Relation relation{
-      "slow",
-      "slow_call",
-      answers::slow_calls().sentence,
+      "slow", "slow_call", answers::slow_calls().sentence,
       answers::joined(
           {answers::fields_of<Row>(answers::slow_calls().fields,
                                    [](const Row& r) -> const answers::SlowCallRow& { return r.of; }),
@@ -150,14 +148,14 @@ const Relation& slow_answers() {
       "Calls that took far longer than their functions usually do",
       {field<Row>("found", Type::kCount, "such calls in the threads that were asked about",
                   [](const Row& r) { return r.found; }),
-       answers::rows<Row>("excess", "by thread, in the order of TraceInfo.threads", thread_excesses(),
-                          [](const Row& r, const answers::UseRow& use) {
-                            for (std::size_t i = 0; i < r.excess.size(); ++i) {
-                              const ExcessRow row{r.index.threads()[i].thread,
-                                                  r.index.trace().clock().to_ns(r.excess[i])};
-                              use(&row);
-                            }
-                          }),
+       answers::rows<Row>(
+           "excess", "by thread, in the order of TraceInfo.threads", thread_excesses(),
+           [](const Row& r, const answers::UseRow& use) {
+             for (std::size_t i = 0; i < r.excess.size(); ++i) {
+               const ExcessRow row{r.index.threads()[i].thread, r.index.trace().clock().to_ns(r.excess[i])};
+               use(&row);
+             }
+           }),
        answers::rows<Row>("slow", "the greatest excess first; those that slept as they were told to come last",
                           slow_call_answers(),
                           [](const Row& r, const answers::UseRow& use) {
