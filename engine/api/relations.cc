@@ -4,6 +4,7 @@
 
 #include "engine/api/explain.h"
 #include "engine/api/findings.h"
+#include "engine/api/flows.h"
 #include "engine/api/outliers.h"
 #include "engine/api/requests.h"
 
@@ -27,7 +28,7 @@ std::vector<const answers::Relation*> with_inner(std::initializer_list<const ans
 
 const std::vector<const answers::Relation*>& relations_of_page() {
   static const std::vector<const answers::Relation*> all =
-      with_inner({&request_answers(), &slow_answers(), &explanation_answers(), &finding_answers()});
+      with_inner({&request_answers(), &slow_answers(), &explanation_answers(), &finding_answers(), &flow_answers()});
   return all;
 }
 

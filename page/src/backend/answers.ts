@@ -544,3 +544,78 @@ export const findingAnswers: Columns<FindingAnswer> = {
   findings: ["findings", rowsIn(() => findings)],
   leftOut: ["left_out", num],
 };
+
+/** A row for the step before or after a call's own. */
+export interface StepBeside {
+  /** That it was in: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** Of a coroutine's resumption; when it was said. */
+  begin: number;
+  /** Of what was said the same. */
+  end: number;
+  /** The time between the two. */
+  gap: number;
+  /** Its call, by its place in its thread; null: it was in none. */
+  index: number | null;
+  /** The call's level. */
+  depth: number | null;
+  /** What it calls: in TraceInfo.functions; -1: none. */
+  function: number;
+}
+
+export const stepsBeside: Columns<StepBeside> = {
+  thread: ["thread", place],
+  begin: ["begin", num],
+  end: ["end", num],
+  gap: ["gap", num],
+  index: ["index", maybe(num)],
+  depth: ["depth", maybe(num)],
+  function: ["function", place],
+};
+
+/** A row for each flow that a call is a step of. */
+export interface CallFlow {
+  /** `flow 17`, or a coroutine's name and where its frame lay. */
+  name: string;
+  /** Whether its steps are a coroutine's resumptions. */
+  coroutine: boolean;
+  /** Which one the call is, from 1 on. */
+  step: number;
+  /** Of how many. */
+  steps: number;
+  /** Whether its end was told. */
+  ended: boolean;
+  /** The step before it, if there is one. */
+  before: StepBeside[];
+  /** The step after it, if there is one. */
+  after: StepBeside[];
+  /** Of this step. */
+  begin: number;
+  /** Of this step. */
+  end: number;
+}
+
+export const callFlows: Columns<CallFlow> = {
+  name: ["name", text],
+  coroutine: ["coroutine", flag],
+  step: ["step", num],
+  steps: ["steps", num],
+  ended: ["ended", flag],
+  before: ["before", rowsIn(() => stepsBeside)],
+  after: ["after", rowsIn(() => stepsBeside)],
+  begin: ["begin", num],
+  end: ["end", num],
+};
+
+/** Flows that a call is a step of. */
+export interface FlowAnswer {
+  /** The first ones. */
+  flows: CallFlow[];
+  /** Of all. */
+  count: number;
+}
+
+export const flowAnswers: Columns<FlowAnswer> = {
+  flows: ["flows", rowsIn(() => callFlows)],
+  count: ["count", num],
+};

@@ -2,9 +2,11 @@
 import {
   explanations,
   findingAnswers,
+  flowAnswers,
   slowAnswers,
   type Explanation,
   type FindingAnswer,
+  type FlowAnswer,
   type SlowAnswer,
 } from "./answers";
 import { byTrack, decodeMinimap } from "./decode";
@@ -27,7 +29,6 @@ import {
   type Json,
 } from "./facts";
 import { frameFacts } from "./frame_facts";
-import { callFlows } from "./flow_facts";
 import { lockFacts } from "./lock_facts";
 import { callMemory } from "./memory_facts";
 import { rowOf } from "./rows";
@@ -35,7 +36,6 @@ import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
 import type { FrameFacts } from "./types/frames";
-import type { CallFlows } from "./types/flows";
 import type { LateList } from "./types/late";
 import type { LockFacts } from "./types/locks";
 import type { CallMemory } from "./types/memory";
@@ -182,8 +182,8 @@ export class Questions implements Backend {
     return lockFacts(await this.json("lock", { lock, holder }));
   }
 
-  async flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows> {
-    return callFlows(await this.json("flows", { ...at }, signal));
+  async flows(at: CallRef, signal?: AbortSignal): Promise<FlowAnswer> {
+    return rowOf(await this.json("flows", { ...at }, signal), flowAnswers);
   }
 
   async memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory> {

@@ -1,11 +1,10 @@
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
-import type { Explanation, FindingAnswer, SlowAnswer } from "../answers";
+import type { Explanation, FindingAnswer, FlowAnswer, SlowAnswer } from "../answers";
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
 import type { FrameFacts } from "./frames";
 import type { LateList } from "./late";
 import type { LockFacts } from "./locks";
-import type { CallFlows } from "./flows";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./notes";
 import type { ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
@@ -91,7 +90,7 @@ export interface Backend {
   /** One who had a lock of the list of locks, and who waited. */
   holder(lock: number, holder: number): Promise<LockFacts>;
   /** Which flows a call is a step of, of a trace that has flows. */
-  flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows>;
+  flows(at: CallRef, signal?: AbortSignal): Promise<FlowAnswer>;
   /** What a call took, of a trace that has records of memory. */
   memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory>;
   threads(scope: Scope): Promise<ThreadSums>;
