@@ -66,7 +66,7 @@ rest of a suspended fiber), come last.
 
 --follow goes on from who ended the wait, or had the lock that was waited for,
 to what that thread did meanwhile, and whom it waited for itself.
-json gives all times in whole nanoseconds.)";
+csv and json give all times in whole nanoseconds.)";
 
 /// Finds out what there is to say of slow calls. Use from one thread.
 class SlowTeller {
