@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "analysis/waits.h"
-#include "base/json.h"
 #include "reader/states.h"
 #include "reader/trace.h"
 
@@ -77,11 +76,6 @@ class KeptOffFinder {
 template <typename Name, typename Time>
 std::string kept_off_words(const KeptOff& kept, const reader::States& states, Name&& name, Time&& time);
 
-/// Fields of an object that is open: `kept_off_by` and what is beside it. None where nobody was looked for.
-/// `name`: as describe()'s; `ns` gives nanoseconds of ticks.
-template <typename Name, typename Ns>
-void write_kept_off(Json& json, const KeptOff& kept, const reader::States& states, Name&& name, Ns&& ns);
-
 /// "4711 worker", "812 stress and perhaps others".
 std::string share_words(const CpuShare& share, const reader::States& states);
 
@@ -117,20 +111,6 @@ std::string kept_off_words(const KeptOff& kept, const reader::States& states, Na
   if (tell_rest) text += ", " + time(rest) + " by " + std::to_string(others) + (others == 1 ? " other" : " others");
   if (is_told(kept.unknown, whole)) text += ", " + time(kept.unknown) + " not known";
   return text;
-}
-
-template <typename Name, typename Ns>
-void write_kept_off(Json& json, const KeptOff& kept, const reader::States& states, Name&& name, Ns&& ns) {
-  if (kept.empty() && kept.unknown == 0) return;
-  json.key("kept_off_by").open('[');
-  for (const CpuShare& share : kept.shares) {
-    json.open('{').field("name", share_words(share, states)).field("ns", ns(share.ticks));
-    if (share.in.thread != nullptr) json.field("tid", share.in.thread->tid).field("thread", share.in.thread->name);
-    if (share.in.row != reader::kNoParent) json.field("function", name(*share.in.thread, share.in.function));
-    json.close('}');
-  }
-  json.close(']').field("kept_off_not_known_ns", ns(kept.unknown));
-  if (kept.more != 0) json.field("kept_off_more", kept.more).field("kept_off_more_ns", ns(kept.more_ticks));
 }
 
 }  // namespace karst::analysis

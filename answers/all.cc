@@ -1,6 +1,8 @@
 #include "answers/all.h"
 
 #include "answers/calls.h"
+#include "answers/changes.h"
+#include "answers/explanation.h"
 #include "answers/files.h"
 #include "answers/flows.h"
 #include "answers/frames.h"
@@ -11,20 +13,25 @@
 #include "answers/programs.h"
 #include "answers/requests.h"
 #include "answers/samples.h"
+#include "answers/slow.h"
 #include "answers/standing.h"
 #include "answers/traces.h"
+#include "answers/waits.h"
 
 namespace karst::answers {
 
 const std::vector<const Relation*>& all_relations() {
   static const std::vector<const Relation*> all = with_inner({&buckets(),
                                                               &calls(),
+                                                              &compared_functions(),
                                                               &convoys(),
                                                               &counted_functions(),
                                                               &edges(),
+                                                              &explanations(),
                                                               &file_calls(),
                                                               &file_users(),
                                                               &files(),
+                                                              &findings(),
                                                               &flows(),
                                                               &frame_sets(),
                                                               &frames(),
@@ -39,8 +46,10 @@ const std::vector<const Relation*>& all_relations() {
                                                               &notes(),
                                                               &patchable_functions(),
                                                               &probes(),
+                                                              &rare_functions(),
                                                               &requests(),
                                                               &sampled_functions(),
+                                                              &slow_calls(),
                                                               &spreads(),
                                                               &standing_processes(),
                                                               &traces(),

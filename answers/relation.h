@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -261,6 +262,36 @@ Field list(std::string key, Type type, std::string sentence, Each each) {
   return made;
 }
 
+/// `fields`, which are of what `get(row)` gives, as fields of the row.
+template <typename Row, typename Get>
+std::vector<Field> fields_of(std::vector<Field> fields, Get get) {
+  for (Field& field : fields) {
+    if (field.put)
+      field.put = [get, put = std::move(field.put)](const void* row, Sink& sink) {
+        const auto& inner = get(*static_cast<const Row*>(row));
+        put(&inner, sink);
+      };
+    if (field.each)
+      field.each = [get, each = std::move(field.each)](const void* row, const UseRow& use) {
+        const auto& inner = get(*static_cast<const Row*>(row));
+        each(&inner, use);
+      };
+    if (field.look.words)
+      field.look.words = [get, words = std::move(field.look.words)](const void* row) {
+        const auto& inner = get(*static_cast<const Row*>(row));
+        return words(&inner);
+      };
+  }
+  return fields;
+}
+
+/// Fields together, in this order.
+inline std::vector<Field> joined(std::initializer_list<std::vector<Field>> lists) {
+  std::vector<Field> all;
+  for (const std::vector<Field>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 /// 0 where there is no whole.
 inline double share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -273,6 +304,8 @@ bool sorts_upwards(Type type);
 class Times {
  public:
   explicit Times(const reader::Trace& trace);
+  /// `start`: ticks that times count from, where the trace is a part of another one.
+  Times(const reader::Trace& trace, std::uint64_t start) : trace_(&trace), start_(start) {}
   std::uint64_t ns(std::uint64_t ticks) const { return trace_->clock().to_ns(ticks); }
   /// Since the trace's first event.
   std::uint64_t since_start(std::uint64_t ticks) const { return ticks > start_ ? ns(ticks - start_) : 0; }

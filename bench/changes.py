@@ -58,7 +58,7 @@ def named(finding):
 
 def alarms_of(answer):
     """Functions that are said to differ in time, and how."""
-    return [f"{named({'function': f['name']})} {key}" for f in answer["functions"] for key in ("changed", "self_changed") if f[key]]
+    return [f"{named(f)} {key}" for f in answer["compared_functions"] for key in ("changed", "self_changed") if f[key]]
 
 
 def place_of(answer, kind):

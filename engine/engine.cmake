@@ -32,14 +32,15 @@ add_custom_command(OUTPUT ${engine_dir}/syscall_names.cc
 # By room, each compiled several files at a time: most of the time are the headers.
 set(engine_sources
   analysis/call_groups analysis/diff analysis/diff_calls analysis/diff_counts analysis/diff_findings
-  analysis/diff_names analysis/diff_words analysis/errno_names analysis/explain analysis/explain_words analysis/flows analysis/frames analysis/function_list
+  analysis/diff_names analysis/errno_names analysis/explain analysis/flows analysis/frames analysis/function_list
   analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
   analysis/kept_off analysis/wait_stacks analysis/waits
-  answers/locks answers/problems answers/relation answers/requests
+  answers/changes answers/explanation answers/locks answers/problems answers/relation answers/requests answers/slow answers/waits
   base/json base/plain_name base/text base/utf8
   columns/edges columns/flame columns/selection columns/table
+  words/explanation words/findings words/waits
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks

@@ -215,8 +215,10 @@ bool Answer::is_shown(const Field& field, bool wide) const {
   if (field.key == sort_) return true;
   if (field.look.shown == Look::Shown::kAsked || (field.look.shown == Look::Shown::kWide && !wide)) return false;
   if (field.type == Type::kProcess && trace_->processes().size() == 1) return false;
-  return std::any_of(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(shown_),
-                     [&](const void* row) { return !is_none(field.get(row)); });
+  // Words may say something where there is no value.
+  return std::any_of(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(shown_), [&](const void* row) {
+    return !is_none(field.get(row)) || (field.look.words && field.look.words(row) != "-");
+  });
 }
 
 Status Answer::known() const {

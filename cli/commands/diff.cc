@@ -15,14 +15,15 @@
 
 #include "analysis/diff_calls.h"
 #include "analysis/diff_findings.h"
-#include "analysis/diff_words.h"
+#include "answers/changes.h"
+#include "answers/data.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/commands/answer.h"
 #include "cli/commands/diff_text.h"
 #include "cli/commands/flame_svg.h"
 #include "cli/input/trace_input.h"
-#include "cli/text/table.h"
 #include "cli/text/terminal.h"
 #include "cli/text/text.h"
 
@@ -34,10 +35,9 @@ struct Options {
   std::vector<std::string> traces, others;  // A, or A and B; B
   std::string range_a, range_b;
   std::optional<std::uint64_t> request_a, request_b;
-  std::string format = "text";
+  AnswerOptions answer;
   std::string fail_over;
   bool all = false;
-  TextOptions text;
 };
 
 constexpr const char* kFooter = R"(A is the first trace, B the second. First stands what explains the difference in
@@ -167,13 +167,6 @@ std::string nameless(const Side& side) {
   return first != nullptr ? printable(*first) : "";
 }
 
-std::string change_text(const analysis::FunctionDiff& diff) {
-  if (diff.side[0].calls == 0) return "new";
-  if (diff.side[1].calls == 0) return "gone";
-  if (!(diff.side[0].middle_ns > 0) || !(diff.side[1].middle_ns > 0)) return "-";
-  return fmt::format("{:+.1f}%", diff.change() * 100);
-}
-
 /// What a table's head says of the list: how many there are and by which test.
 std::string summary(const std::vector<analysis::FunctionDiff>& functions, const Side& a, const Side& b) {
   const std::size_t runs_a = a.size(), runs_b = b.size();
@@ -197,68 +190,47 @@ std::string summary(const std::vector<analysis::FunctionDiff>& functions, const 
   return fmt::format("{} ({}; 1% of what is listed may be chance; changes below 2% are not)", text, how);
 }
 
-void print_text(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
-                const Side& side_a, const Side& side_b, bool all, Screen& screen) {
-  const std::size_t runs_a = side_a.size(), runs_b = side_b.size();
-  print_findings(found, {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)}, all, screen);
-  screen.output().append(wrap(summary(functions, side_a, side_b), screen.width(), 0) + "\n");
-  Table table({{"change", "change", false, true, 0, 8},
-               {"p50-a", "p50 A", false, true, 0, 10},
-               {"p50-b", "p50 B", false, true, 0, 10},
-               {"self-a", "self A", false, true, 2, 10},
-               {"self-b", "self B", false, true, 2, 10},
-               {"total-a", "total A", false, false, 4, 10},
-               {"total-b", "total B", false, false, 4, 10},
-               {"calls-a", "calls A", false, true, 3, 11},
-               {"calls-b", "calls B", false, true, 3, 11},
-               {"function", "function"}},
-              Shorten::kName);
-  for (const analysis::FunctionDiff& diff : functions) {
-    if (!all && !diff.differs()) continue;
-    const analysis::DiffSide &a = diff.side[0], &b = diff.side[1];
-    const auto of = [](const analysis::DiffSide& side, std::uint64_t ns, bool known) {
-      return side.calls == 0 || !known ? std::string("-") : duration_text(ns);
-    };
-    table.add({change_text(diff), of(a, a.p50_ns, a.complete != 0), of(b, b.p50_ns, b.complete != 0),
-               of(a, a.self_ns / runs_a, true), of(b, b.self_ns / runs_b, true), of(a, a.total_ns / runs_a, true),
-               of(b, b.total_ns / runs_b, true), count_text(a.calls / runs_a), count_text(b.calls / runs_b),
-               printable(diff.name)});
-  }
-  if (!table.empty()) table.print(screen);
+/// The rows of those that differ, or of all.
+std::vector<const void*> rows_of(const std::vector<analysis::FunctionDiff>& functions, bool all) {
+  std::vector<const void*> rows;
+  for (const analysis::FunctionDiff& diff : functions)
+    if (all || diff.differs()) rows.push_back(&diff);
+  return rows;
 }
 
-void print_json(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
-                const Side& a, const Side& b, Output& output) {
+Status print_text(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
+                  const Side& side_a, const Side& side_b, const Options& options, Screen& screen) {
+  print_findings(found, {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)}, options.all,
+                 screen);
+  screen.output().append(wrap(summary(functions, side_a, side_b), screen.width(), 0) + "\n");
+  const Answer answer(side_a.front().input->trace, answers::compared_functions(), options.answer,
+                      rows_of(functions, options.all));
+  if (answer.count() == 0) return answer.known();
+  if (Status printed = answer.print_table(screen); !printed) return printed;
+  answer.say_left_out(screen, "function");
+  return Unit{};
+}
+
+void write_facts(Json& json, const std::vector<analysis::Finding>& found, const Side& a, const Side& b) {
   const analysis::DiffOptions used;
-  Json json;
-  json.open('{').field("a", a[0].input->trace.name()).field("b", b[0].input->trace.name());
+  const reader::Trace& trace = a[0].input->trace;
+  json.field("a", trace.name()).field("b", b[0].input->trace.name());
   json.field("runs_a", a.size()).field("runs_b", b.size());
   json.field("test", a.size() + b.size() > 2 ? "moderated t" : "Mann-Whitney");
   json.field("false_share", used.false_share).field("least_change", used.least_change);
   const CostRange of_a = call_cost_of(*a[0].input), of_b = call_cost_of(*b[0].input);
   json.field("call_cost_ns", std::max(of_a.most, of_b.most));
   json.field("call_cost_off_by_ns", std::max(of_a.off_by, of_b.off_by));
-  analysis::add_findings(found, json);
-  json.key("functions").open('[');
-  for (const analysis::FunctionDiff& diff : functions) {
-    json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);
-    json.field("self_changed", diff.self_changed).field("counts", analysis::word_of(diff.counts));
-    if (diff.tested) {
-      json.key("change").value(diff.change(), 6).key("chance").value(diff.chance, 9);
-    } else {
-      json.key("change").null().key("chance").null();
-    }
-    for (int at = 0; at < 2; ++at) {
-      const analysis::DiffSide& side = diff.side[at];
-      json.key(at == 0 ? "a" : "b").open('{').field("calls", side.calls).field("complete", side.complete);
-      json.field("total_ns", side.total_ns).field("self_ns", side.self_ns).field("p50_ns", side.p50_ns);
-      json.field("total_cost_ns", side.total_cost_ns);
-      json.key("middle_ns").value(side.middle_ns, 3).close('}');
-    }
-    json.close('}').flush(output);
-  }
-  json.line().close(']').close('}').flush(output);
-  output.append("\n");
+  json.key("findings").open('[');
+  for (const analysis::Finding& finding : found) answers::write_row(json, trace, answers::findings(), &finding);
+  json.close(']');
+}
+
+int print_rows(const std::vector<analysis::FunctionDiff>& functions, const std::vector<analysis::Finding>& found,
+               const Side& a, const Side& b, const Options& options) {
+  const Input& input = *a.front().input;
+  const Answer answer(input.trace, answers::compared_functions(), options.answer, rows_of(functions, true));
+  return print_answer(options.answer, input, answer, [&](Json& json) { write_facts(json, found, a, b); });
 }
 
 /// "app.karst, request 17".
@@ -307,7 +279,7 @@ Result<Sides> sides_of(const Options& options) {
         "two traces are compared, or two parts of one: --range-a and --range-b say which, or "
         "--request-a and --request-b"};
   if (files_b.empty()) files_b = files_a;
-  if (options.format == "svg" && (files_a.size() > 1 || files_b.size() > 1))
+  if (options.answer.format == "svg" && (files_a.size() > 1 || files_b.size() > 1))
     return Error{"--format svg is of one trace a side"};
   a.may_have_none = b.may_have_none = true;
   Sides sides;
@@ -355,23 +327,23 @@ int diff(const Options& options) {
                  program_a.c_str(), program_b.c_str());
 
   int status = kExitOk;
-  if (options.format != "text") {
-    for (const Input* input : inputs) warn_partial(*input);
-    Output output = Output::to_stdout();
-    if (options.format == "json") {
-      print_json(functions, found, *a, *b, output);
-    } else if (const Status drawn = print_svg(*a, *b, *sides, output); !drawn) {
-      return fail(drawn.error());
-    }
-    status = finish_output(output, first_a);
-  } else {
-    Screen screen(options.text);
+  if (options.answer.is_text()) {
+    Screen screen(options.answer.text);
     for (const Input* input : inputs) say_partial(screen, *input);
-    print_text(functions, found, *a, *b, options.all, screen);
+    if (const Status printed = print_text(functions, found, *a, *b, options, screen); !printed)
+      return fail(printed.error());
     const Input &of_a = *a->front().input, &of_b = *b->front().input;
     say_cost(screen, of_a);
     if (cost_text(of_b) != cost_text(of_a)) say_cost(screen, of_b);  // by another clock
     status = screen.finish(&first_a);
+  } else if (options.answer.format == "svg") {
+    for (const Input* input : inputs) warn_partial(*input);
+    Output output = Output::to_stdout();
+    if (const Status drawn = print_svg(*a, *b, *sides, output); !drawn) return fail(drawn.error());
+    status = finish_output(output, first_a);
+  } else {
+    for (std::size_t i = 1; i < inputs.size(); ++i) warn_partial(*inputs[i]);  // the first one's is print_answer()'s
+    status = print_rows(functions, found, *a, *b, options);
   }
   if (status != kExitOk || options.fail_over.empty()) return status;
   const double all_ns[] = {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)};
@@ -410,10 +382,9 @@ void register_diff(Command app, int& status) {
   command.add_option("--fail-over", options->fail_over, "Exit with 3 if a function certainly takes so much longer")
       .type_name("PERCENT%");
   command.add_flag("--all", options->all, "List all functions, also those without a change");
-  add_format_options(command, options->format, {"text", "json", "svg"});
+  add_answer_options(command, options->answer, {&answers::compared_functions()}, "functions", "", 0, {"svg"});
   add_selection_options(command, options->input, "Compare only functions whose name matches");
   add_raw_option(command, options->input);
-  add_text_options(command, options->text);
   command.callback([options, &status] { status = diff(*options); });
 }
 

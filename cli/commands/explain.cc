@@ -12,9 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/explain_words.h"
 #include "analysis/locks.h"
 #include "analysis/outliers.h"
+#include "answers/data.h"
+#include "answers/explanation.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "base/plain_name.h"
@@ -28,6 +29,7 @@
 #include "cli/text/text.h"
 #include "columns/selection.h"
 #include "reader/trace.h"
+#include "words/explanation.h"
 
 namespace karst::cli {
 namespace {
@@ -79,7 +81,11 @@ class Explain {
  public:
   /// What is usual is learnt from short calls, too; so --min-duration is about the call that is chosen.
   Explain(Input& input, const Options& options)
-      : input_(input), calls_(input), options_(options), min_ticks_(std::exchange(input.filter.min_ticks, 0)) {}
+      : input_(input),
+        calls_(input),
+        options_(options),
+        min_ticks_(std::exchange(input.filter.min_ticks, 0)),
+        lock_names_(input.trace) {}
 
   /// The call that was asked for; Error: there is none, or its time is not known.
   Result<Chosen> choose() {
@@ -110,9 +116,9 @@ class Explain {
       others_ = reader::rebuild_calls(trace(), of);
       return columns::CallColumns(others_);
     };
-    explained_ = std::make_unique<analysis::ExplainedCall>(
-        analysis::ExplainedCall::About{trace(), chosen_.call, chosen_.function, analysis::first_ticks(trace()),
-                                       waits_.get(), calls_of},
+    explained_ = std::make_unique<words::ExplainedCall>(
+        words::ExplainedCall::About{trace(), chosen_.call, chosen_.function, analysis::first_ticks(trace()),
+                                    waits_.get(), calls_of},
         *explainer_, explainer_->take());
     find_lock(calls_of);
   }
@@ -131,15 +137,14 @@ class Explain {
   }
 
   void print_json(Output& output) {
+    const answers::Explained explained(*explained_);
+    const answers::LockContext locks{trace(), lock_names_, analysis::has_holds(trace()), answers::Times(trace())};
+    std::optional<answers::LockWaitRow> lock;
+    if (lock_) lock.emplace(answers::LockWaitRow{locks, *lock_});
+    const answers::ExplanationRow row{explained, lock ? &*lock : nullptr};
     Json json;
-    json.open('{');
-    explained_->write(json);
-    if (lock_) {
-      json.key("lock").open('{').field("kind", lock_kind()).field("lock", lock_->lock);
-      json.field("name", lock_names_->of(process().index, lock_->lock)).field("wait_ns", ns(lock_->duration));
-      if (lock_->holder != 0) json.field("holder", lock_->holder).field("held_in", held_in());
-      json.field("words", lock_words()).close('}');
-    }
+    json.open('{').field("trace", trace().name());
+    answers::write_fields(json, trace(), answers::explanations(), &row);
     json.close('}').flush(output);
     output.append("\n");
   }
@@ -166,7 +171,6 @@ class Explain {
     std::vector<analysis::LockWait> one = {*longest};
     analysis::find_holders(trace(), one, calls_of);
     lock_ = one.front();
-    lock_names_.emplace(trace());
   }
 
   std::string_view lock_kind() const { return analysis::lock_kind(trace(), chosen_.call.thread->process, lock_->zone); }
@@ -178,7 +182,7 @@ class Explain {
 
   /// "29.83 ms of it were a wait for mutex cache (0x4040), which 6576 worker had while it was in Cache::put"
   std::string lock_words() const {
-    const std::string_view name = lock_names_->of(process().index, lock_->lock);
+    const std::string_view name = lock_names_.of(process().index, lock_->lock);
     const std::string lock =
         name.empty() ? fmt::format("{:#x}", lock_->lock) : fmt::format("{} ({:#x})", printable(name), lock_->lock);
     std::string words =
@@ -283,8 +287,7 @@ class Explain {
       answer.rows.push_back(
           {percent, explained_->time(cause.ticks), explained_->place(cause) + ": " + explained_->what(cause)});
       if (i == 0)
-        for (const analysis::ChainLink& link : explained_->chain(0))
-          answer.rows.back().more.push_back(explained_->words(link));
+        for (const words::ToldLink& link : explained_->chain(0)) answer.rows.back().more.push_back(link.words);
       for (const analysis::ValueHint& hint : cause.values) answer.rows.back().more.push_back(explained_->words(hint));
     }
     const double percent = std::round(10 * (100 - shown)) / 10 + 0.0;  // no "-0.0"
@@ -300,9 +303,9 @@ class Explain {
   analysis::ValueSamples values_;
   std::unique_ptr<analysis::Explainer> explainer_;
   std::unique_ptr<analysis::Waits> waits_;
-  std::unique_ptr<analysis::ExplainedCall> explained_;
+  std::unique_ptr<words::ExplainedCall> explained_;
   std::optional<analysis::LockWait> lock_;
-  std::optional<analysis::LockNames> lock_names_;
+  const analysis::LockNames lock_names_;
   reader::Calls others_;
 };
 

@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/path_text.h"
 #include "answers/data.h"
 #include "answers/memory.h"
 #include "base/json.h"
@@ -25,6 +24,7 @@
 #include "cli/text/terminal.h"
 #include "cli/text/text.h"
 #include "reader/trace.h"
+#include "words/path.h"
 
 namespace karst::cli {
 namespace {
@@ -83,7 +83,7 @@ class Rows {
     std::vector<std::string> names;
     for (; node != 0; node = use_.tree.nodes()[node].parent) names.emplace_back(name(node));
     std::string text;
-    for (const std::string& each : analysis::folded(std::move(names))) text += (text.empty() ? "" : " < ") + each;
+    for (const std::string& each : words::folded(std::move(names))) text += (text.empty() ? "" : " < ") + each;
     return text;
   }
 

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/explain_words.h"
 #include "analysis/tracing_cost.h"
 #include "analysis/value_hints.h"
-#include "engine/api/states.h"
+#include "answers/explanation.h"
+#include "engine/api/rows.h"
 #include "engine/api/times.h"
+#include "words/explanation.h"
 
 namespace karst::engine {
 namespace {
@@ -50,27 +51,115 @@ class Longest {
   std::vector<std::uint32_t> rows_;                                         // by node
 };
 
-/// Numbers of the index, by the explainer's.
-std::vector<std::int64_t> numbers_of(const TraceIndex& index, const analysis::FunctionList& functions) {
-  std::vector<std::int64_t> numbers(functions.functions().size(), -1);
-  for (std::uint32_t process = 0; process < index.trace().processes().size(); ++process) {
-    const auto& of_process = index.functions().of_process(process);
-    for (std::uint32_t id = 0; id < of_process.size(); ++id) {
-      if (functions.has(process, id)) numbers[functions.of(process, id)] = of_process[id];
-    }
+using answers::field;
+using answers::field_if_known;
+using answers::FunctionRef;
+using answers::Relation;
+using answers::Type;
+using answers::Value;
+using answers::value_of;
+
+struct ExplanationAnswer {
+  const answers::ExplanationRow& of;
+  const TraceIndex& index;
+  const CallPlace& call;
+  bool raw;
+  const Longest* longest;  ///< null where there are no causes
+
+  const ThreadIndex& thread() const { return index.threads()[call.thread]; }
+  const reader::Process& process() const { return index.trace().processes()[thread().thread->process]; }
+};
+
+/// A cause, and its call: of its path the longest one, or the one that waited.
+struct CauseAnswer {
+  CauseAnswer(const ExplanationAnswer& answer, std::size_t cause)
+      : of(answer.of.in, cause), index(answer.index), thread(answer.thread()), at(answer.longest->row_of(of.of.path)) {
+    if (of.told) at = innermost_at(thread.calls, of.told->of.begin);
   }
-  return numbers;
+
+  const answers::CauseRow of;
+  const TraceIndex& index;
+  const ThreadIndex& thread;
+  std::uint32_t at;  ///< reader::kNoParent: the call has none
+
+  const analysis::CallOf* waker() const {
+    return of.told && of.told->of.waker.row != reader::kNoParent ? &of.told->of.waker : nullptr;
+  }
+};
+
+/// Of the cause's call, if there is one.
+template <typename Get>
+answers::Field of_call_at(std::string key, Type type, std::string sentence, Get get) {
+  return field_if_known<CauseAnswer>(std::move(key), type, std::move(sentence), [get](const CauseAnswer& r) {
+    return r.at == reader::kNoParent ? Value() : value_of(get(r));
+  });
 }
 
-void write_place(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
-  const CallColumns& calls = thread.calls;
-  json.key("at").open('{').field("index", row).field("function", index.function_of(thread, row));
-  json.field("begin", index.since_origin(calls.begin[row]));
-  json.field("duration", index.trace().clock().to_ns(calls.duration[row])).field("flags", calls.marks[row]);
-  json.field("depth", calls.depth[row]).close('}');
+const Relation& cause_answers() {
+  using Row = CauseAnswer;
+  static const Relation relation{
+      "causes", "cause", answers::causes().sentence,
+      answers::joined(
+          {answers::fields_of<Row>(answers::causes().fields,
+                                   [](const Row& r) -> const answers::CauseRow& { return r.of; }),
+           {field_if_known<Row>("waker", Type::kThread, "who ended the wait, if it was in a call then",
+                                [](const Row& r) {
+                                  return r.waker() == nullptr ? Value() : Value(answers::ThreadRef{r.waker()->thread});
+                                }),
+            field_if_known<Row>(
+                "waker_call", Type::kNumber, "the call that it was in, by its place in its thread",
+                [](const Row& r) { return r.waker() == nullptr ? Value() : value_of(std::uint64_t{r.waker()->row}); }),
+            of_call_at("at", Type::kNumber,
+                       "the longest call along the path, or the one that waited, by its place in the thread",
+                       [](const Row& r) { return r.at; }),
+            of_call_at("at_function", Type::kFunction, "what that calls",
+                       [](const Row& r) {
+                         return FunctionRef{r.thread.thread->process, r.thread.calls.function[r.at]};
+                       }),
+            of_call_at("at_begin", Type::kTime, "when it begins",
+                       [](const Row& r) { return r.index.since_origin(r.thread.calls.begin[r.at]); }),
+            of_call_at("at_duration", Type::kDuration, "how long it is as recorded",
+                       [](const Row& r) { return r.of.in.times.ns(r.thread.calls.duration[r.at]); }),
+            of_call_at("at_depth", Type::kNumber, "its level",
+                       [](const Row& r) { return r.thread.calls.depth[r.at]; })}})};
+  return relation;
+}
+
+/// Those of answers::explanations() but of locks, with causes of the page's own.
+std::vector<answers::Field> explanation_fields() {
+  std::vector<answers::Field> fields = answers::explanations().fields;
+  std::erase_if(fields, [](const answers::Field& of) { return of.key == "lock_waits" || of.key == "causes"; });
+  return answers::fields_of<ExplanationAnswer>(
+      std::move(fields), [](const ExplanationAnswer& r) -> const answers::ExplanationRow& { return r.of; });
 }
 
 }  // namespace
+
+const Relation& explanation_answers() {
+  using Row = ExplanationAnswer;
+  static const Relation relation{
+      "explanations", "explanation", "Why a call took longer than others of its function",
+      answers::joined(
+          {explanation_fields(),
+           {answers::rows<Row>("causes", "what was different, the greatest share first", cause_answers(),
+                               [](const Row& r, const answers::UseRow& use) {
+                                 for (std::size_t i = 0; i < r.of.in.call.explanation().causes.size(); ++i) {
+                                   const CauseAnswer row(r, i);
+                                   use(&row);
+                                 }
+                               }),
+            field<Row>("call_cost", Type::kDuration,
+                       "what a call costs with the tracer; 0: not known, or not taken out",
+                       [](const Row& r) {
+                         return r.raw ? 0 : analysis::call_cost_ns(r.process().cost, r.index.trace().clock());
+                       }),
+            field<Row>(
+                "call_cost_off_by", Type::kDuration, "how far a call's time may be off for it; 0: not known",
+                [](const Row& r) { return analysis::call_cost_off_by_ns(r.process().cost, r.index.trace().clock()); }),
+            field<Row>("index", Type::kNumber, "the call's place in its thread",
+                       [](const Row& r) { return r.call.row; })}})};
+  return relation;
+}
 
 void write_explanation(Json& json, const TraceIndex& index, const CallPlace& call, bool raw, Values& values,
                        Work* work) {
@@ -103,28 +192,16 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
     explainer.compare(*thread.thread, times.of(thread), waits.get(), &samples);
     if (!go_on(work, thread.calls.size())) return;
   }
-  analysis::ExplainedCall explained({trace, ref, function, index.origin(), waits.get(), calls_of}, explainer,
-                                    explainer.take());
+  const words::ExplainedCall explained({trace, ref, function, index.origin(), waits.get(), calls_of}, explainer,
+                                       explainer.take());
   // A call without causes may be all of a thread.
   std::optional<Longest> longest;
   if (!explained.explanation().causes.empty()) longest.emplace(explainer.functions(), its, call.row);
-  const std::vector<std::int64_t> numbers = numbers_of(index, explainer.functions());
-
-  json.open('{').field("thread_index", call.thread).field("index", call.row);
-  const reader::Process& process = trace.processes()[its.thread->process];
-  json.field("call_cost", analysis::call_cost_ns(process.cost, trace.clock()));
-  json.field("call_cost_off_by", analysis::call_cost_off_by_ns(process.cost, trace.clock())).field("raw", raw);
-  explained.write(json, [&](Json& to, const analysis::Cause& cause) {
-    to.list("functions", cause.path, [&](std::uint32_t number) { return numbers[number]; });
-    std::uint32_t row = longest->row_of(cause.path);
-    if (cause.wait) {
-      row = innermost_at(its.calls, cause.wait->begin);
-      to.key("waited").open('{');
-      write_wait(to, index, *cause.wait);
-      to.close('}');
-    }
-    if (row != reader::kNoParent) write_place(to, index, its, row);
-  });
+  const answers::Explained rows(explained);
+  const answers::ExplanationRow row{rows};
+  const ExplanationAnswer answer{row, index, call, raw, longest ? &*longest : nullptr};
+  json.open('{');
+  write_row(json, index, explanation_answers(), &answer);
   json.close('}');
 }
 

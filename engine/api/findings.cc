@@ -1,19 +1,23 @@
 // api/findings: what karst diff says of two traces, by its own means. An index has no durations by function: calls are
 // rebuilt once more.
+#include "engine/api/findings.h"
+
 #include <array>
 #include <utility>
 
 #include "analysis/diff.h"
 #include "analysis/diff_calls.h"
-#include "analysis/diff_words.h"
 #include "analysis/report.h"
 #include "analysis/tracing_cost.h"
+#include "answers/changes.h"
 #include "columns/edges.h"
 #include "engine/api/api.h"
 #include "engine/api/question.h"
 #include "engine/api/reply.h"
+#include "engine/api/rows.h"
 #include "engine/api/times.h"
 #include "reader/partial.h"
+#include "words/findings.h"
 
 namespace karst::engine {
 namespace {
@@ -42,7 +46,30 @@ void add_up(Run& run, const reader::Trace& trace, bool raw, const std::optional<
   run.report = run.builder.finish();
 }
 
+struct FindingAnswer {
+  const words::Told& told;
+  std::array<double, 2> all_ns;
+};
+
 }  // namespace
+
+const answers::Relation& finding_answers() {
+  using Row = FindingAnswer;
+  using answers::Type;
+  static const answers::Relation relation{
+      "finding_answers",
+      "finding_answer",
+      "What changed from one trace to another",
+      {answers::field<Row>("all", Type::kText, "how long all took, in words",
+                           [](const Row& r) { return words::words_of_all(r.all_ns); }),
+       answers::rows<Row>("findings", "what is worth a line", answers::findings(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            for (const analysis::Finding* of : r.told.findings) use(of);
+                          }),
+       answers::field<Row>("left_out", Type::kCount, "certain ones beyond these",
+                           [](const Row& r) { return r.told.left_out; })}};
+  return relation;
+}
 
 Reply Api::findings(const Question& question) {
   const Question second = question.second();
@@ -63,15 +90,12 @@ Reply Api::findings(const Question& question) {
   const auto functions = analysis::compare(before, after, {});
   const auto found = analysis::findings(functions, analysis::compare_calls(before, after));
   const std::array<double, 2> all_ns = {analysis::all_self_ns(functions, 0), analysis::all_self_ns(functions, 1)};
-  const analysis::Told told = analysis::worth_telling(found, all_ns, false);
+  const words::Told told = words::worth_telling(found, all_ns, false);
   Json json;
-  json.open('{').field("all", analysis::words_of_all(all_ns)).field("left_out", told.left_out);
-  json.key("findings").open('[');
-  for (const analysis::Finding* f : told.findings) {
-    json.open('{').field("words", analysis::words_of(*f)).field("function", f->function);
-    json.field("certain", f->certain).key("more").value(f->more_ns, 0).close('}');
-  }
-  json.close(']').close('}');
+  const FindingAnswer answer{told, all_ns};
+  json.open('{');
+  write_row(json, question.index(), finding_answers(), &answer);
+  json.close('}');
   return json_reply(json);
 }
 

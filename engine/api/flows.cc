@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
+#include <span>
 #include <utility>
 
+#include "engine/api/rows.h"
 #include "engine/index/noted_threads.h"
 #include "engine/tiles/tracks.h"
 #include "format/note.h"
@@ -28,25 +29,120 @@ std::map<const reader::Thread*, std::uint32_t> numbers_of_threads(const TraceInd
   return numbers;
 }
 
-void write_step(Json& json, const TraceIndex& index, const FlowStep& step, std::uint64_t gap) {
-  const auto at = std::find_if(index.threads().begin(), index.threads().end(),
-                               [&](const ThreadIndex& thread) { return thread.thread == step.thread; });
-  if (at == index.threads().end()) {
-    json.null();
-    return;
+using answers::field;
+using answers::field_if_known;
+using answers::Relation;
+using answers::Type;
+using answers::Value;
+using answers::value_of;
+
+/// A step before or after a call's own.
+struct BesideRow {
+  const TraceIndex& index;
+  const FlowStep& of;
+  std::uint64_t gap;  // ticks
+
+  /// Null: the trace does not have its thread.
+  const ThreadIndex* thread() const {
+    const auto at = std::find_if(index.threads().begin(), index.threads().end(),
+                                 [&](const ThreadIndex& thread) { return thread.thread == of.thread; });
+    return at == index.threads().end() ? nullptr : &*at;
   }
-  json.open('{').field("thread", at - index.threads().begin()).field("begin", index.since_origin(step.begin));
-  json.field("end", index.since_origin(step.end)).field("gap", index.trace().clock().to_ns(gap));
-  if (step.row != reader::kNoParent && step.row < at->calls.size()) {
-    json.field("index", step.row).field("function", index.function_of(*at, step.row));
-    json.field("call_begin", index.since_origin(at->calls.begin[step.row]));
-    json.field("call_duration", index.trace().clock().to_ns(at->calls.duration[step.row]));
-    json.field("depth", at->calls.depth[step.row]);
-  }
-  json.close('}');
+  bool in_call() const { return of.row != reader::kNoParent && of.row < thread()->calls.size(); }
+};
+
+/// A flow that a call is a step of.
+struct CallFlowRow {
+  const TraceIndex& index;
+  const Flow& of;
+  std::size_t step;  // from 0 on
+
+  const FlowStep& here() const { return of.steps[step]; }
+};
+
+struct FlowAnswer {
+  const TraceIndex& index;
+  const FlowSet& flows;
+  std::span<const FlowSet::Place> places;  // those of the call
+};
+
+const Relation& steps_beside() {
+  using Row = BesideRow;
+  static const Relation relation{
+      "steps_beside",
+      "step_beside",
+      "A row for the step before or after a call's own",
+      {field<Row>("thread", Type::kThread, "that it was in",
+                  [](const Row& r) { return answers::ThreadRef{r.of.thread}; }),
+       field<Row>("begin", Type::kTime, "of a coroutine's resumption; when it was said",
+                  [](const Row& r) { return r.index.since_origin(r.of.begin); }),
+       field<Row>("end", Type::kTime, "of what was said the same",
+                  [](const Row& r) { return r.index.since_origin(r.of.end); }),
+       field<Row>("gap", Type::kDuration, "the time between the two",
+                  [](const Row& r) { return r.index.trace().clock().to_ns(r.gap); }),
+       field_if_known<Row>("index", Type::kNumber, "its call, by its place in its thread; null: it was in none",
+                           [](const Row& r) { return r.in_call() ? value_of(std::uint64_t{r.of.row}) : Value(); }),
+       field_if_known<Row>(
+           "depth", Type::kNumber, "the call's level",
+           [](const Row& r) { return r.in_call() ? value_of(r.thread()->calls.depth[r.of.row]) : Value(); }),
+       field<Row>("function", Type::kFunction, "what it calls", [](const Row& r) {
+         return answers::FunctionRef{r.of.thread->process, r.in_call() ? r.thread()->calls.function[r.of.row] : 0};
+       })}};
+  return relation;
+}
+
+void use_step(const CallFlowRow& r, std::size_t at, std::size_t gap, const answers::UseRow& use) {
+  const BesideRow row{r.index, r.of.steps[at], r.of.gap(gap)};
+  if (row.thread() != nullptr) use(&row);
+}
+
+const Relation& call_flows() {
+  using Row = CallFlowRow;
+  static const Relation relation{
+      "call_flows",
+      "call_flow",
+      "A row for each flow that a call is a step of",
+      {field<Row>("name", Type::kText, "`flow 17`, or a coroutine's name and where its frame lay",
+                  [](const Row& r) { return flow_name(r.index.trace(), r.of); }),
+       field<Row>("coroutine", Type::kFlag, "whether its steps are a coroutine's resumptions",
+                  [](const Row& r) { return r.of.coroutine != 0; }),
+       field<Row>("step", Type::kNumber, "which one the call is, from 1 on", [](const Row& r) { return r.step + 1; }),
+       field<Row>("steps", Type::kCount, "of how many", [](const Row& r) { return r.of.steps.size(); }),
+       field<Row>("ended", Type::kFlag, "whether its end was told", [](const Row& r) { return r.of.ended; }),
+       answers::rows<Row>("before", "the step before it, if there is one", steps_beside(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            if (r.step != 0) use_step(r, r.step - 1, r.step - 1, use);
+                          }),
+       answers::rows<Row>("after", "the step after it, if there is one", steps_beside(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            if (r.step + 1 < r.of.steps.size()) use_step(r, r.step + 1, r.step, use);
+                          }),
+       field<Row>("begin", Type::kTime, "of this step",
+                  [](const Row& r) { return r.index.since_origin(r.here().begin); }),
+       field<Row>("end", Type::kTime, "of this step",
+                  [](const Row& r) { return r.index.since_origin(r.here().end); })}};
+  return relation;
 }
 
 }  // namespace
+
+const Relation& flow_answers() {
+  using Row = FlowAnswer;
+  static const Relation relation{
+      "flow_answers",
+      "flow_answer",
+      "Flows that a call is a step of",
+      {answers::rows<Row>("flows", "the first ones", call_flows(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            for (const FlowSet::Place& at :
+                                 r.places.first(std::min(r.places.size(), kMaxFlowsOfCall))) {
+                              const CallFlowRow row{r.index, r.flows.flows[at.flow], at.step};
+                              use(&row);
+                            }
+                          }),
+       field<Row>("count", Type::kCount, "of all", [](const Row& r) { return r.places.size(); })}};
+  return relation;
+}
 
 bool has_flows(const TraceIndex& index) {
   return std::any_of(index.threads().begin(), index.threads().end(), [&](const ThreadIndex& thread) {
@@ -79,31 +175,14 @@ std::shared_ptr<const FlowSet> FlowSet::make(const TraceIndex& index, Work* work
 
 void write_flows(Json& json, const TraceIndex& index, const FlowSet& flows, const CallPlace& call) {
   const FlowSet::Place from{call.thread, call.row, 0, 0};
-  auto at = std::lower_bound(flows.places.begin(), flows.places.end(), from);
+  const auto at = std::lower_bound(flows.places.begin(), flows.places.end(), from);
   const auto end = std::find_if(at, flows.places.end(), [&](const FlowSet::Place& place) {
     return place.thread != call.thread || place.row != call.row;
   });
-  json.open('{').field("count", end - at).key("flows").open('[');
-  for (std::size_t i = 0; at != end && i < kMaxFlowsOfCall; ++at, ++i) {
-    const Flow& flow = flows.flows[at->flow];
-    const std::size_t step = at->step;
-    json.open('{').field("name", flow_name(index.trace(), flow)).field("coroutine", flow.coroutine != 0);
-    json.field("step", step + 1).field("steps", flow.steps.size()).field("ended", flow.ended);
-    json.field("begin", index.since_origin(flow.steps[step].begin));
-    json.field("end", index.since_origin(flow.steps[step].end));
-    json.key("before");
-    if (step != 0)
-      write_step(json, index, flow.steps[step - 1], flow.gap(step - 1));
-    else
-      json.null();
-    json.key("after");
-    if (step + 1 < flow.steps.size())
-      write_step(json, index, flow.steps[step + 1], flow.gap(step));
-    else
-      json.null();
-    json.close('}');
-  }
-  json.close(']').close('}');
+  const FlowAnswer answer{index, flows, {at, end}};
+  json.open('{');
+  write_row(json, index, flow_answers(), &answer);
+  json.close('}');
 }
 
 }  // namespace karst::engine

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/flows.h"
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/api/calls.h"
 #include "engine/columns.h"
@@ -31,6 +32,9 @@ struct FlowSet {
 
 /// Whether there are any. Asks no thread for its notes.
 bool has_flows(const TraceIndex& index);
+
+/// What the page is told of a call's flows: a relation of one row.
+const answers::Relation& flow_answers();
 
 void write_flows(Json& json, const TraceIndex& index, const FlowSet& flows, const CallPlace& call);
 

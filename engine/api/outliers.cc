@@ -2,86 +2,174 @@
 #include "engine/api/outliers.h"
 
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "analysis/outliers.h"
-#include "engine/api/answers.h"
-#include "engine/api/states.h"
+#include "answers/slow.h"
+#include "engine/api/rows.h"
 #include "engine/api/times.h"
+#include "words/waits.h"
 
 namespace karst::engine {
 namespace {
 
 constexpr std::size_t kMostLevels = 64;  // of a path that is told
 
-class Writer {
+using answers::field;
+using answers::field_if_known;
+using answers::Relation;
+using answers::Type;
+using answers::Value;
+using answers::value_of;
+
+/// Finds out what there is to say of slow calls.
+class Teller {
  public:
-  Writer(Json& json, const TraceIndex& index, analysis::OutlierFinder& finder, ThreadTimes& times)
-      : json_(json), index_(index), finder_(finder), times_(times), threads_(index.trace()) {
+  Teller(const TraceIndex& index, analysis::OutlierFinder& finder, ThreadTimes& times)
+      : index_(index),
+        finder_(finder),
+        times_(times),
+        teller_(index.trace(), [this](const reader::Thread& of) { return calls_of(of); }) {
     for (std::uint32_t i = 0; i < index.threads().size(); ++i) number_of_.try_emplace(index.threads()[i].thread, i);
+    if (!index.trace().states().empty())
+      waits_ = std::make_unique<analysis::Waits>(index.trace(), 0,
+                                                 [this](const reader::Thread& of) { return calls_of(of); });
   }
 
   std::uint32_t number(const analysis::Outlier& outlier) const { return number_of_.at(outlier.call.thread); }
+  const ThreadIndex& thread(const analysis::Outlier& outlier) const { return index_.threads()[number(outlier)]; }
 
   /// The longest wait in it, if that is a tenth of its excess.
-  const analysis::Wait* wait_of(const analysis::Outlier& outlier) {
-    const ThreadIndex& thread = index_.threads()[number(outlier)];
-    if (thread.states == nullptr) return nullptr;
-    const analysis::Wait* wait = analysis::longest_wait(waits_of(thread), outlier.call.begin, outlier.call.end);
+  const analysis::Wait* wait_of(const analysis::Outlier& outlier) const {
+    if (waits_ == nullptr) return nullptr;
+    const analysis::Wait* wait =
+        analysis::longest_wait(waits_->of(*outlier.call.thread), outlier.call.begin, outlier.call.end);
     return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
   }
 
-  void group(const analysis::OutlierGroup& group) {
-    const analysis::Outlier& worst = group.worst;
-    const std::uint32_t number = this->number(worst);
-    const ThreadIndex& thread = index_.threads()[number];
-    const std::uint32_t row = worst.call.row;
-    json_.open('{').field("thread", number).field("index", row).field("function", index_.function_of(thread, row));
-    json_.field("begin", index_.since_origin(worst.call.begin));
-    json_.field("duration", ns(worst.call.end - worst.call.begin)).field("took", ns(worst.call.duration));
-    json_.field("flags", thread.calls.marks[row]).field("depth", thread.calls.depth[row]);
-    json_.field("usual", ns(worst.usual)).field("calls", group.calls).field("total", ns(group.duration));
-    json_.key("path").open('[');
-    std::size_t levels = 0;
-    const CallColumns calls = times_.within(thread, row);
-    for (const std::uint32_t below : finder_.path_below(*thread.thread, calls, row)) {
-      if (++levels > kMostLevels) break;
-      json_.open('{').field("index", below).field("function", index_.function_of(thread, below));
-      json_.field("took", ns(calls.time(below))).close('}');
+  answers::SlowCall tell(const analysis::OutlierGroup& group) {
+    answers::SlowCall told{.of = group};
+    const ThreadIndex& its = thread(group.worst);
+    const CallColumns calls = times_.within(its, group.worst.call.row);
+    for (const std::uint32_t row : finder_.path_below(*its.thread, calls, group.worst.call.row)) {
+      if (told.path.size() == kMostLevels) break;
+      told.path.push_back({row, its.calls.function[row], calls.time(row), {}});
     }
-    json_.close(']');
-    if (thread.states != nullptr) {
-      write_state_times(json_, "states", index_, analysis::states_of(worst, *thread.states));
-      if (const analysis::Wait* wait = wait_of(worst); wait != nullptr) {
-        json_.key("wait").open('{');
-        write_wait(json_, index_, *wait);
-        json_.close('}');
-      }
-    }
-    json_.close('}');
+    if (const analysis::Wait* wait = wait_of(group.worst); wait != nullptr) told.wait = teller_.tell(*wait);
+    return told;
   }
 
  private:
-  std::uint64_t ns(std::uint64_t ticks) const { return index_.trace().clock().to_ns(ticks); }
-
-  const std::vector<analysis::Wait>& waits_of(const ThreadIndex& thread) {
-    const auto [at, fresh] = waits_.try_emplace(&thread);
-    if (fresh) at->second = analysis::waits_of(threads_, *thread.states, 0);
-    return at->second;
+  CallColumns calls_of(const reader::Thread& thread) const {
+    const auto at = number_of_.find(&thread);
+    return at == number_of_.end() ? CallColumns() : index_.threads()[at->second].calls;
   }
 
-  Json& json_;
   const TraceIndex& index_;
   analysis::OutlierFinder& finder_;
   ThreadTimes& times_;
-  const analysis::StateThreads threads_;
   std::unordered_map<const reader::Thread*, std::uint32_t> number_of_;
-  std::unordered_map<const ThreadIndex*, std::vector<analysis::Wait>> waits_;
+  const words::WaitTeller teller_;
+  std::unique_ptr<analysis::Waits> waits_;
 };
 
+struct SlowAnswer {
+  const TraceIndex& index;
+  std::uint64_t found;
+  const std::vector<std::uint64_t>& excess;  // ticks, by thread
+  std::size_t groups;                        // without a limit
+  const std::vector<answers::SlowCall>& slow;
+  const Teller& teller;
+};
+
+struct ExcessRow {
+  const reader::Thread* thread;
+  std::uint64_t ns;
+};
+
+/// A slow call, and its place in the picture.
+struct SlowCallAnswer {
+  const answers::SlowCallRow& of;
+  const ThreadIndex& thread;
+
+  const analysis::Outlier& worst() const { return of.of.of.worst; }
+};
+
+const Relation& thread_excesses() {
+  static const Relation relation{
+      "thread_excesses",
+      "thread_excess",
+      "A row for each thread",
+      {field<ExcessRow>("thread", Type::kThread, "that it is",
+                        [](const ExcessRow& r) { return answers::ThreadRef{r.thread}; }),
+       field<ExcessRow>("excess", Type::kDuration, "the greatest time beyond the usual that a call took there",
+                        [](const ExcessRow& r) { return r.ns; })}};
+  return relation;
+}
+
+const Relation& slow_call_answers() {
+  using Row = SlowCallAnswer;
+  static const Relation relation{
+      "slow", "slow_call", answers::slow_calls().sentence,
+      answers::joined(
+          {answers::fields_of<Row>(answers::slow_calls().fields,
+                                   [](const Row& r) -> const answers::SlowCallRow& { return r.of; }),
+           {field_if_known<Row>("cpu", Type::kDuration, "the part of it on a CPU",
+                                [](const Row& r) {
+                                  if (r.thread.states == nullptr) return Value();
+                                  return value_of(
+                                      r.of.times.ns(analysis::states_of(r.worst(), *r.thread.states).running));
+                                }),
+            field_if_known<Row>("waker", Type::kThread, "who ended the wait",
+                                [](const Row& r) {
+                                  const auto& told = r.of.of.wait;
+                                  return told && told->of.waker.thread != nullptr
+                                             ? Value(answers::ThreadRef{told->of.waker.thread})
+                                             : Value();
+                                }),
+            field<Row>("recorded", Type::kDuration, "how long it is as recorded",
+                       [](const Row& r) { return r.of.times.ns(r.worst().call.end - r.worst().call.begin); }),
+            field<Row>("depth", Type::kNumber, "its level",
+                       [](const Row& r) { return r.thread.calls.depth[r.worst().call.row]; }),
+            field<Row>("index", Type::kNumber, "its place in its thread",
+                       [](const Row& r) { return r.worst().call.row; })}})};
+  return relation;
+}
+
 }  // namespace
+
+const Relation& slow_answers() {
+  using Row = SlowAnswer;
+  static const Relation relation{
+      "slow_answers",
+      "slow_answer",
+      "Calls that took far longer than their functions usually do",
+      {field<Row>("found", Type::kCount, "such calls in the threads that were asked about",
+                  [](const Row& r) { return r.found; }),
+       answers::rows<Row>(
+           "excess", "by thread, in the order of TraceInfo.threads", thread_excesses(),
+           [](const Row& r, const answers::UseRow& use) {
+             for (std::size_t i = 0; i < r.excess.size(); ++i) {
+               const ExcessRow row{r.index.threads()[i].thread, r.index.trace().clock().to_ns(r.excess[i])};
+               use(&row);
+             }
+           }),
+       answers::rows<Row>("slow", "the greatest excess first; those that slept as they were told to come last",
+                          slow_call_answers(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            const answers::Times times = times_of(r.index);
+                            for (const answers::SlowCall& slow : r.slow) {
+                              const answers::SlowCallRow of{r.index.trace(), times, slow};
+                              const SlowCallAnswer row{of, r.teller.thread(slow.of.worst)};
+                              use(&row);
+                            }
+                          }),
+       field<Row>("groups", Type::kCount, "how many lines there are without a limit",
+                  [](const Row& r) { return r.groups; })}};
+  return relation;
+}
 
 void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool each, std::size_t most, bool raw) {
   const TraceIndex& index = *scope.index;
@@ -102,19 +190,20 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
   std::erase_if(outliers, [&](const analysis::Outlier& one) {
     return one.call.begin >= range.end || one.call.end <= range.begin;
   });
-  Writer writer(json, index, finder, times);
+  Teller teller(index, finder, times);
   std::vector<std::uint64_t> excess(index.threads().size());
   for (const analysis::Outlier& one : outliers) {
-    std::uint64_t& greatest = excess[writer.number(one)];
+    std::uint64_t& greatest = excess[teller.number(one)];
     greatest = std::max(greatest, one.excess());
   }
   std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(outliers, each);
-  analysis::put_idle_last(groups, index.trace(), [&](const analysis::Outlier& of) { return writer.wait_of(of); });
-  json.open('{').field("calls", index.calls()).field("found", found);
-  json.list("excess", excess, [&](std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); });
-  json.field("groups", groups.size()).key("slow").open('[');
-  for (std::size_t i = 0; i < groups.size() && i < most; ++i) writer.group(groups[i]);
-  json.close(']').close('}');
+  analysis::put_idle_last(groups, index.trace(), [&](const analysis::Outlier& of) { return teller.wait_of(of); });
+  std::vector<answers::SlowCall> slow;
+  for (std::size_t i = 0; i < groups.size() && i < most; ++i) slow.push_back(teller.tell(groups[i]));
+  const SlowAnswer answer{index, found, excess, groups.size(), slow, teller};
+  json.open('{');
+  write_row(json, index, slow_answers(), &answer);
+  json.close('}');
 }
 
 namespace {

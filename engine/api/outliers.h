@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "answers/relation.h"
 #include "base/json.h"
 #include "engine/index/scope.h"
 
 namespace karst::engine {
 
 inline constexpr std::size_t kMaxOutliers = 1000;  ///< in api/outliers
+
+/// What the page is told of slow calls: a relation of one row.
+const answers::Relation& slow_answers();
 
 /// api/outliers: of each function the call of greatest excess, or each call, in the order of analysis/outliers.h; those
 /// alone that overlap `range` and lie in a thread of `scope`. What is usual is learnt from all of the trace. With

@@ -55,7 +55,7 @@ const Relation& request_answers() {
                             [](const RequestAnswer& r) { return r.of.requests.size(); }),
        answers::rows<RequestAnswer>("requests", "the longest ones, the longest first", answers::requests(),
                                     [](const RequestAnswer& r, const answers::UseRow& use) {
-                                      const answers::Times times(r.index.trace());
+                                      const answers::Times times = times_of(r.index);
                                       for (const analysis::Request& of :
                                            std::span(r.of.requests).first(std::min(r.most, r.of.requests.size()))) {
                                         const answers::RequestRow row{of, times};

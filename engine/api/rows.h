@@ -13,4 +13,7 @@ namespace karst::engine {
 /// text. What is not known is null.
 void write_row(Json& json, const TraceIndex& index, const answers::Relation& relation, const void* row);
 
+/// Times in answers, from where the page's count: of a part of a trace from the whole's begin.
+inline answers::Times times_of(const TraceIndex& index) { return {index.trace(), index.origin()}; }
+
 }  // namespace karst::engine

@@ -1,13 +1,23 @@
 """Commands that compare calls: diff, explain."""
 
+import csv
+import io
 import json
+import re
 
 from cli_case import Case, main
 
 
 class Diff(Case):
     def functions(self, *arguments):
-        return {f["name"].split("::")[-1]: f for f in json.loads(self.good("diff", "--json", *arguments))["functions"]}
+        answer = json.loads(self.good("diff", "--json", *arguments))
+        return {f["function"].split("::")[-1]: f for f in answer["compared_functions"]}
+
+    @staticmethod
+    def side(of, side):
+        """What a function has on that side, by name."""
+        return {re.sub(rf"_{side}(_ns)?$", r"\1", key): value for key, value in of.items()
+                if re.search(rf"_{side}(_ns)?$", key)}
 
     def test_a_trace_and_itself(self):
         walk = self.path("walk.karst")
@@ -15,8 +25,8 @@ class Diff(Case):
         self.good("diff", "--fail-over", "0%", walk, walk)
         report = {f["function"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
         for name, f in self.functions(walk, walk).items():
-            self.assertEqual(f["a"], f["b"])
-            self.assertEqual({key: f["a"][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")},
+            self.assertEqual(self.side(f, "a"), self.side(f, "b"))
+            self.assertEqual({key: self.side(f, "a")[key] for key in ("calls", "total_ns", "self_ns", "p50_ns")},
                              {key: report[name][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")})
 
     def test_what_became_slower_is_listed_and_fails(self):
@@ -46,6 +56,16 @@ class Diff(Case):
         self.assertEqual(self.karst("diff", "--fail-over", "5%", many, few).returncode, 0)
         self.assertEqual(self.karst("diff", "--fail-over", "5%", many, many).returncode, 0)
 
+    def test_rows_are_sorted_and_chosen(self):
+        before, after = self.path("before.karst"), self.path("after.karst")
+        rows = list(csv.DictReader(io.StringIO(self.good("diff", "--format", "csv", "--sort", "total_b", before, after))))
+        self.assertEqual({row["function"].split("::")[-1] for row in rows}, set(self.functions(before, after)))
+        totals = [int(row["total_b_ns"]) for row in rows]
+        self.assertEqual(totals, sorted(totals, reverse=True))
+        text = self.good("diff", "--columns", "counts,function", before, after)
+        self.assertRegex(text, r"(?m)^counts +function$")
+        self.assertIn("there is no column", self.bad(1, "diff", "--columns", "luck", before, after))
+
     def test_several_runs_a_side(self):
         before, after = self.path("before.karst"), self.path("after.karst")
         text = self.good("diff", before, before, "--with", after, after, after)
@@ -54,12 +74,12 @@ class Diff(Case):
         for name, f in several.items():
             for side, runs in (("a", 2), ("b", 3)):
                 for key in ("calls", "total_ns", "self_ns"):
-                    self.assertEqual(f[side][key], runs * one[name][side][key])
+                    self.assertEqual(self.side(f, side)[key], runs * self.side(one[name], side)[key])
                 for key in ("p50_ns", "middle_ns"):
-                    self.assertEqual(f[side][key], one[name][side][key])
+                    self.assertEqual(self.side(f, side)[key], self.side(one[name], side)[key])
         # Of several runs the table has the mean.
         row = next(line for line in text.splitlines() if line.endswith("slower"))
-        self.assertEqual(row.split()[-3:-1], [f"{one['slower'][side]['calls']:,}" for side in "ab"])
+        self.assertEqual(row.split()[-3:-1], [f"{one['slower']['calls_' + side]:,}" for side in "ab"])
         self.assertIn("rank test; runs are taken to differ", self.good("diff", before, "--with", after))
         self.assertIn("(2 and 1 runs, t-test; ", self.good("diff", before, before, "--with", after))
         self.assertIn("'karst diff A1 A2 --with B1 B2'"[1:-1], self.bad(2, "diff", before, before, after))
@@ -68,10 +88,10 @@ class Diff(Case):
 
     def test_two_ranges_of_one_trace(self):
         after = self.path("after.karst")
-        whole = self.functions(after, after)["same"]["a"]["calls"]
+        whole = self.functions(after, after)["same"]["calls_a"]
         parts = self.functions(after, "--range-a", "..8us", "--range-b", "8us..")["same"]
-        self.assertEqual(parts["a"]["complete"] + parts["b"]["complete"], whole)
-        self.assertGreater(min(parts["a"]["calls"], parts["b"]["calls"]), 10)
+        self.assertEqual(parts["complete_a"] + parts["complete_b"], whole)
+        self.assertGreater(min(parts["calls_a"], parts["calls_b"]), 10)
 
     def test_functions_of_one_side_alone(self):
         sample, long = self.path("sample.karst"), self.path("long.karst")
@@ -80,7 +100,7 @@ class Diff(Case):
             for option in ("--function", "--below"):
                 self.assertRegex(self.good("diff", option, "^work", *traces), rf"(?m)^ +{words} .* work\(int\)$")
                 f = self.functions(option, "^work", *traces)["work(int)"]
-                self.assertEqual((f[side]["calls"], f["ab".replace(side, "")]["calls"]), (row["calls"], 0))
+                self.assertEqual((f["calls_" + side], f["calls_" + "ab".replace(side, "")]), (row["calls"], 0))
         self.assertIn("has a name that matches 'wrk'; did you mean", self.bad(1, "diff", "--function", "wrk", sample, long))
 
     def test_mistakes(self):

@@ -81,7 +81,7 @@ class LocksHolds(TortureTest):
             run = self.run_traced(program, options=("--system", "locks"))
             slow = json.loads(self.karst("slow", "--json", "--follow", run.trace.path))["slow"]
             chain = next(call["chain"] for call in slow if plain(call["function"]) == "want")
-            self.assertEqual([plain(name) for name in chain[0]["path"]][-2:], ["take", "inside"], sched)
+            self.assertEqual([plain(step["function"]) for step in chain[0]["path"]][-2:], ["take", "inside"], sched)
             text = self.karst("slow", "--follow", run.trace.path)
             self.assertRegex(text, r"(?m)^ +meanwhile \d+ .* in .*take > inside$")
             has_states = run.trace.info["states"]["backend"] != "none"

@@ -39,7 +39,7 @@ class Slow(TortureTest):
             if trace.info["states"]["page_faults"] is None:
                 self.skipTest("perf events are not permitted")
             explained = json.loads(done.stdout)
-            cause, = [c for c in explained["causes"] if c["kind"] == "computing" and c["path"] == ["store"]]
+            cause, = [c for c in explained["causes"] if c["kind"] == "computing" and [step["function"] for step in c["path"]] == ["store"]]
             # Each 16th of a thread on a CPU is a record; a busy machine may move it to another CPU now and then.
             self.assertAlmostEqual(cause["page_faults"], pages, delta=64)
             self.assertLess(cause["usual_page_faults"], 1)
@@ -65,6 +65,17 @@ class Slow(TortureTest):
         paths = [self.names(call["path"]) for call in each if call["duration_ns"] > 10_000_000]
         self.assertIn(["Cache::lookup", "Journal::append", "Disk::flush"], paths)
 
+    def test_rows_are_as_csv_and_as_a_table(self):
+        path = self.server()
+        ask = lambda *options: subprocess.run([KARST, "slow", str(path), "--limit", "3", *options], check=True,
+                                              capture_output=True, text=True, timeout=TIMEOUT).stdout
+        rows = list(csv.DictReader(io.StringIO(ask("--format", "csv"))))
+        told = self.slow(path, "--limit", "3")["slow"]
+        self.assertEqual([(row["function"], int(row["duration_ns"]), int(row["usual_ns"]), row["wait_words"]) for row in rows],
+                         [(one["function"], one["duration_ns"], one["usual_ns"], one.get("wait_words", "")) for one in told])
+        head, *lines = ask("--columns", "duration,such_calls,function").splitlines()
+        self.assertEqual((head.split(), len(lines) >= len(rows)), (["duration", "such_calls", "function"], True))
+
     def test_follows_from_who_waits_to_who_made_it_wait(self):
         path = self.server()
         info = json.loads(subprocess.run([KARST, "info", "--format", "json", str(path)], check=True, capture_output=True,
@@ -72,7 +83,8 @@ class Slow(TortureTest):
         if not info["states"].get("own_wakers"):
             self.skipTest("who ended a wait is not recorded here: tracepoints are not permitted")
         each = self.slow(path, "--each", "--limit", "100", "--follow")["slow"]
-        ends = [call["chain"][-1]["path"][-1] for call in each if call.get("chain") and call["chain"][-1]["path"]]
+        ends = [call["chain"][-1]["path"][-1]["function"] for call in each
+                if call["chain"] and call["chain"][-1]["path"]]
         self.assertIn("Disk::flush", [self.plain(name) for name in ends])
 
     def test_what_is_long_in_a_range(self):

@@ -169,9 +169,10 @@ class ValuesAnswers(TortureTest):
         index, = [i for i, row in enumerate(rows) if row["call"] == slow["call"] and row["function"] == slow["function"]]
         answer = ask(f"explain?thread={thread}&index={index}")
         self.assertEqual(answer["call"], slow["call"])
-        self.assertEqual(answer["values"], told["values"])
-        self.assertEqual([cause.get("values") for cause in answer["causes"]],
-                         [cause.get("values") for cause in told["causes"]])
+        words = lambda values: [value["words"] for value in values]
+        self.assertEqual(answer["values"]["words"], words(told["values"]))
+        self.assertEqual([values["words"] for values in answer["causes"]["values"]],
+                         [words(cause["values"]) for cause in told["causes"]])
 
     def test_explain_names_the_argument_that_took_long(self):
         trace = self.record()
@@ -184,12 +185,12 @@ class ValuesAnswers(TortureTest):
                          ("serve(int, int)", "n", "500000", "1000"))
         self.assertEqual(of_call["words"], "n=500000 here; n=1000 in {0} of {0} typical calls".format(answer["typical"]))
         first = answer["causes"][0]
-        self.assertEqual(first["path"][0], "step(int, char const*)")
+        self.assertEqual(first["path"][0]["function"], "step(int, char const*)")
         below, = [value for value in first["values"] if value["name"] == "n"]
         words = "step: n=500000 in the longest of 5 calls; n=1000 in {0} of {0} calls within typical ones".format(
             5 * answer["typical"])
         self.assertEqual(below["words"], words)
-        self.assertAlmostEqual(sum(cause["share"] for cause in answer["causes"]) + answer["rest_share"], 1, places=6)
+        self.assertAlmostEqual(sum(cause["share"] for cause in answer["causes"]) + answer["rest_share"], 1, places=4)
         text = karst("explain", trace, "--call", slow["call"])
         self.assertIn("\n" + of_call["words"] + "\n", text)
         self.assertIn("\n" + 21 * " " + words + "\n", text)

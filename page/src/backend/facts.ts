@@ -23,8 +23,7 @@ import type { SourceText } from "./types/backend";
 import type { LateList } from "./types/late";
 import type { CallInfo, CallLine, Occurrences, StateLine } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
-import type { Cause, Explanation, Outliers } from "./types/slow";
-import type { Alignment, Findings, Flame, ThreadSums } from "./types/sums";
+import type { Alignment, Flame, ThreadSums } from "./types/sums";
 import type { FunctionInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
 export { object, type Json };
@@ -198,70 +197,6 @@ export function occurrenceFacts(json: Json): Occurrences {
   };
 }
 
-export function outlierFacts(answer: Json): Outliers {
-  const json = object(answer);
-  return {
-    found: num(json.found),
-    excess: list(json.excess).map((ns) => num(ns)),
-    slow: objects(json.slow).map((one) => ({
-      ...callLine(one),
-      thread: num(one.thread),
-      depth: num(one.depth),
-      took: num(one.took),
-      usual: num(one.usual),
-      calls: num(one.calls, 1),
-      total: num(one.total),
-      path: objects(one.path).map((call) => ({
-        index: num(call.index),
-        function: num(call.function),
-        took: num(call.took),
-      })),
-      ...optional("states", stateTimes(one.states)),
-      ...optional("wait", one.wait ? stateLine(object(one.wait)) : undefined),
-    })),
-  };
-}
-
-const hintWords = (json: Json): string[] => objects(json.values).map((hint) => text(hint.words));
-
-function causeFacts(json: Json): Cause {
-  return {
-    kind: text(json.kind),
-    path: list(json.path).map(text),
-    functions: list(json.functions).map((f) => num(f, -1)),
-    place: text(json.place),
-    what: text(json.what),
-    excess: num(json.excess_ns),
-    share: num(json.share),
-    chain: objects(json.chain).map((link) => text(link.words)),
-    values: hintWords(json),
-    ...optional("waited", json.waited ? stateLine(object(json.waited)) : undefined),
-    ...optional("at", json.at ? { ...callLine(object(json.at)), depth: num(json.at.depth) } : undefined),
-  };
-}
-
-export function explanationFacts(answer: Json): Explanation {
-  const json = object(answer);
-  return {
-    thread: num(json.thread_index),
-    index: num(json.index),
-    headline: text(json.headline),
-    duration: num(json.duration_ns),
-    usual: num(json.usual_ns),
-    siblings: num(json.siblings),
-    typical: num(json.typical),
-    first: json.first === true,
-    standsOut: json.stands_out === true,
-    excess: num(json.excess_ns),
-    values: hintWords(json),
-    causes: objects(json.causes).map(causeFacts),
-    rest: num(json.rest_ns),
-    restShare: num(json.rest_share),
-    callCost: json.raw === true ? 0 : num(json.call_cost),
-    callCostOffBy: num(json.call_cost_off_by),
-  };
-}
-
 export const requestFacts = (answer: Json): RequestAnswer => rowOf(object(answer), requestAnswers);
 
 export const REQUESTS: LateList<RequestAnswer> = {
@@ -375,19 +310,6 @@ export function flameFacts(answer: Json): Flame {
     };
   }
   return flame;
-}
-
-export function findingFacts(json: Json): Findings {
-  return {
-    all: text(json.all),
-    findings: objects(json.findings).map((f) => ({
-      words: text(f.words),
-      function: text(f.function),
-      certain: f.certain === true,
-      more: num(f.more),
-    })),
-    leftOut: num(json.left_out),
-  };
 }
 
 export function alignFacts(json: Json): Alignment {

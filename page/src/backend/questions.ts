@@ -1,17 +1,24 @@
 // The page's questions, put into the words of docs/viewer-protocol.md, and what comes back as the page's own types.
+import {
+  explanations,
+  findingAnswers,
+  flowAnswers,
+  slowAnswers,
+  type Explanation,
+  type FindingAnswer,
+  type FlowAnswer,
+  type SlowAnswer,
+} from "./answers";
 import { byTrack, decodeMinimap } from "./decode";
 import {
   alignFacts,
   callFacts,
   callValues,
-  explanationFacts,
-  findingFacts,
   flameFacts,
   histogramFacts,
   noteFacts,
   noteMarks,
   occurrenceFacts,
-  outlierFacts,
   colouredCalls,
   plotParts,
   sourceFacts,
@@ -22,29 +29,18 @@ import {
   type Json,
 } from "./facts";
 import { frameFacts } from "./frame_facts";
-import { callFlows } from "./flow_facts";
 import { lockFacts } from "./lock_facts";
 import { callMemory } from "./memory_facts";
+import { rowOf } from "./rows";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
 import type { FrameFacts } from "./types/frames";
-import type { CallFlows } from "./types/flows";
 import type { LateList } from "./types/late";
 import type { LockFacts } from "./types/locks";
 import type { CallMemory } from "./types/memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./types/notes";
-import type { Explanation, Outliers } from "./types/slow";
-import type {
-  Alignment,
-  AlignSide,
-  Findings,
-  Flame,
-  FlameQuery,
-  FunctionTable,
-  ThreadSums,
-  TimeOf,
-} from "./types/sums";
+import type { Alignment, AlignSide, Flame, FlameQuery, FunctionTable, ThreadSums, TimeOf } from "./types/sums";
 import type { Row, TileRequest } from "./types/tiles";
 import type { TraceInfo } from "./types/trace";
 
@@ -127,12 +123,12 @@ export class Questions implements Backend {
     return tableFacts(await this.json("functions", scopeParameters(scope), signal));
   }
 
-  async outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers> {
-    return outlierFacts(await this.json("outliers", scopeParameters(scope), signal));
+  async outliers(scope: Scope, signal?: AbortSignal): Promise<SlowAnswer> {
+    return rowOf(await this.json("outliers", scopeParameters(scope), signal), slowAnswers);
   }
 
   async explain(at: CallRef, signal?: AbortSignal): Promise<Explanation> {
-    return explanationFacts(await this.json("explain", { ...at }, signal));
+    return rowOf(await this.json("explain", { ...at }, signal), explanations);
   }
 
   async list<Of>({ path, read }: LateList<Of>, signal?: AbortSignal): Promise<Of> {
@@ -186,8 +182,8 @@ export class Questions implements Backend {
     return lockFacts(await this.json("lock", { lock, holder }));
   }
 
-  async flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows> {
-    return callFlows(await this.json("flows", { ...at }, signal));
+  async flows(at: CallRef, signal?: AbortSignal): Promise<FlowAnswer> {
+    return rowOf(await this.json("flows", { ...at }, signal), flowAnswers);
   }
 
   async memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory> {
@@ -209,8 +205,8 @@ export class Questions implements Backend {
     return flameFacts(await this.json("flame", parameters, signal));
   }
 
-  async findings(b: number, raw: boolean, signal?: AbortSignal): Promise<Findings> {
-    return findingFacts(await this.json("findings", { "b.trace": b, raw: raw ? 1 : undefined }, signal));
+  async findings(b: number, raw: boolean, signal?: AbortSignal): Promise<FindingAnswer> {
+    return rowOf(await this.json("findings", { "b.trace": b, raw: raw ? 1 : undefined }, signal), findingAnswers);
   }
 
   async align(a: AlignSide, b: AlignSide, raw: boolean, signal?: AbortSignal): Promise<Alignment> {

@@ -274,7 +274,7 @@ export function wantRanks(): void {
     void attempt(async () => {
       const [sums, slow] = await Promise.all([backend.threads({}), backend.outliers({})]);
       const ranks = [...store.state.ranks];
-      ranks[t] = { slowest: slow.excess, blocked: sums.blocked, cpu: sums.cpu };
+      ranks[t] = { slowest: slow.excess.map((of) => of.excess), blocked: sums.blocked, cpu: sums.cpu };
       store.set({ ranks });
     }).finally(() => ranking.delete(t));
   });

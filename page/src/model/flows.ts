@@ -1,5 +1,5 @@
 // Flows of the selected call: what the panel tells and the timeline draws.
-import type { CallFlows } from "../backend/types/flows";
+import type { FlowAnswer } from "../backend/answers";
 import { store, type Selected } from "./store";
 
 /** Of a call that was just selected, if its trace has flows. */
@@ -22,22 +22,22 @@ const DRAWN = 8; // arrows of one call; more of them are told by the panel alone
 
 /** Arrows from step to step, of the selected call's `depth`. */
 export function flowArrows(
-  { flows }: CallFlows,
+  { flows }: FlowAnswer,
   thread: number,
   depth: number,
 ): { from: FlowEnd; to: FlowEnd; coroutine: boolean }[] {
-  const arrows = flows.flatMap(({ before, after, begin, end, coroutine }) => {
+  const arrows = flows.flatMap(({ before: [before], after: [after], begin, end, coroutine }) => {
     const ends = [];
     if (before && before.thread >= 0)
       ends.push({
-        from: { thread: before.thread, depth: before.call?.depth ?? 0, time: before.end },
+        from: { thread: before.thread, depth: before.depth ?? 0, time: before.end },
         to: { thread, depth, time: begin },
         coroutine,
       });
     if (after && after.thread >= 0)
       ends.push({
         from: { thread, depth, time: end },
-        to: { thread: after.thread, depth: after.call?.depth ?? 0, time: after.begin },
+        to: { thread: after.thread, depth: after.depth ?? 0, time: after.begin },
         coroutine,
       });
     return ends;

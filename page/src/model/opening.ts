@@ -1,6 +1,6 @@
 // Where a page opens whose address says nothing: on the longest moment that was kept, else around the call that took
 // longest beyond its usual time. A whole trace seen at once is haze.
-import type { Outlier } from "../backend/types/slow";
+import type { SlowCall } from "../backend/answers";
 import type { MomentInfo, TraceInfo } from "../backend/types/trace";
 import { goTo, moveTo, offsetOf, scrollTrack, select } from "./actions";
 import { firstPicture } from "./first_picture";
@@ -34,11 +34,11 @@ export async function openMoment(trace: number, moment: MomentInfo): Promise<voi
 }
 
 /** Selects a slow call and shows what was around it; the list of them stays. */
-export function openOutlier(trace: number, call: Outlier): void {
+export function openOutlier(trace: number, call: SlowCall): void {
   const at = { trace, thread: call.thread, index: call.index };
-  select(at, call, { tab: "outliers" });
+  select(at, { ...call, duration: call.recorded }, { tab: "outliers" });
   const offset = offsetOf(trace);
-  moveTo(fitThird(call.begin + offset, call.begin + call.duration + offset, store.total));
+  moveTo(fitThird(call.begin + offset, call.begin + call.recorded + offset, store.total));
   scrollTrack(trace, call.thread, call.depth);
 }
 
@@ -70,6 +70,6 @@ export async function openOnFinding(view: View, wanted?: number): Promise<void> 
   if (touched || state.view !== view || state.selected) return;
   // Nothing stands out: of many threads an overview.
   if (!worst) return info.threads.length > MANY_THREADS ? foldAllBut(0, [0]) : undefined;
-  foldAllBut(0, [worst.thread, ...(worst.wait?.by ? [worst.wait.by.thread] : [])]);
+  foldAllBut(0, worst.waker === null ? [worst.thread] : [worst.thread, worst.waker]);
   openOutlier(0, worst);
 }

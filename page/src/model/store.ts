@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend } from "../backend/types/backend";
 import type { NoteGroup, NoteLine } from "../backend/types/notes";
-import type { CallFlows } from "../backend/types/flows";
+import type { FlowAnswer } from "../backend/answers";
 import type { LockFacts } from "../backend/types/locks";
 import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
@@ -74,7 +74,7 @@ export interface State {
   /** The selected wait, or who is selected that had a lock; null: neither is. */
   readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
   /** Flows that the selected call is a step of; null: none are known. */
-  readonly flows: { readonly at: Selected; readonly flows: CallFlows } | null;
+  readonly flows: { readonly at: Selected; readonly flows: FlowAnswer } | null;
   /** The chosen set of frames, and which of them; null: none was chosen. Its times once they are known. */
   readonly frame: { readonly trace: number; readonly set: number; readonly number?: number } | null;
   readonly frameSpan: Range | null;

@@ -1,6 +1,6 @@
 // Why a call took longer than its siblings: what `karst explain` says of it, drawn. A cause that the pointer or the focus
 // is on is framed in the timeline; a click goes to the call that it is about.
-import type { Cause, Explanation } from "../backend/types/slow";
+import type { Cause, Explanation } from "../backend/answers";
 import { goTo, moveTo, offsetOf, select } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";
@@ -8,29 +8,42 @@ import { count, duration, exact, percent } from "../model/time";
 import { fitThird } from "../model/view";
 import { useAnswer } from "./answers";
 import { Icon } from "./icon";
-import { Bar, Failed, Swatch, Waiting } from "./parts";
+import { Bar, Failed, functionName, Swatch, Waiting } from "./parts";
+
+/** A cause's call; undefined: the explained call has none. */
+function callOf(of: Selected, cause: Cause) {
+  const { at, atFunction, atBegin, atDuration, atDepth } = cause;
+  if (at === null || atFunction === null || atBegin === null || atDuration === null || atDepth === null) return;
+  return {
+    at: { trace: of.trace, thread: of.thread, index: at },
+    times: { function: atFunction, begin: atBegin, duration: atDuration, depth: atDepth },
+  };
+}
 
 /** Frames a cause's call in the timeline, or what it waited. */
-function point(of: Selected, cause: Cause | undefined): void {
-  const { at, waited } = cause ?? {};
-  if (!at) return store.set({ pointed: null });
-  const { begin, duration: length } = waited ?? at;
-  store.set({ pointed: { trace: of.trace, thread: of.thread, depth: at.depth, begin, end: begin + length } });
+function point(of: Selected, cause?: Cause): void {
+  const call = cause && callOf(of, cause);
+  if (!call) return store.set({ pointed: null });
+  const begin = cause.waitBegin ?? call.times.begin;
+  const end = begin + (cause.wait ?? call.times.duration);
+  store.set({ pointed: { trace: of.trace, thread: of.thread, depth: call.times.depth, begin, end } });
 }
 
 function show(of: Selected, cause: Cause): void {
-  const { at, waited } = cause;
-  if (!at)
+  const call = callOf(of, cause);
+  if (!call)
     return store.set({ notice: "Typical calls make this call; the explained one did not, so there is none to show." });
-  select({ trace: of.trace, thread: of.thread, index: at.index }, at, { reveal: true });
-  if (!waited) return;
-  const begin = waited.begin + offsetOf(of.trace);
-  moveTo(fitThird(begin, begin + waited.duration, store.total));
+  select(call.at, call.times, { reveal: true });
+  if (cause.waitBegin === null || cause.wait === null) return;
+  const begin = cause.waitBegin + offsetOf(of.trace);
+  moveTo(fitThird(begin, begin + cause.wait, store.total));
 }
 
 function CauseLine({ of, cause, greatest }: { of: Selected; cause: Cause; greatest: number }) {
-  const on = useStore((s) => s.selected?.index === cause.at?.index && s.selected?.thread === of.thread);
-  const func = cause.functions.at(-1);
+  const on = useStore((s) => s.selected?.index === cause.at && s.selected?.thread === of.thread);
+  const func = cause.path.at(-1)?.function;
+  const { waker, wakerCall } = cause;
+  const names = cause.path.map((call) => readable(functionName(of.trace, call.function)));
   return (
     <li>
       <button
@@ -38,8 +51,8 @@ function CauseLine({ of, cause, greatest }: { of: Selected; cause: Cause; greate
         data-testid="cause"
         data-kind={cause.kind}
         data-ns={cause.excess}
-        title={`${cause.path.map(readable).join(" > ") || "In the call's own code"}\n${
-          cause.at ? "Click: show it" : "The explained call does not have it"
+        title={`${names.join(" > ") || "In the call's own code"}\n${
+          cause.at !== null ? "Click: show it" : "The explained call does not have it"
         }`}
         onClick={() => show(of, cause)}
         onPointerEnter={() => point(of, cause)}
@@ -59,21 +72,20 @@ function CauseLine({ of, cause, greatest }: { of: Selected; cause: Cause; greate
           <b>{visible(cause.place)}</b>: {visible(cause.what)}
         </span>
       </button>
-      {cause.chain.map((words) => {
-        const by = cause.waited?.by;
-        return by ? (
+      {cause.chain.map(({ words }) =>
+        waker !== null && wakerCall !== null ? (
           <button
             class="cause-chain link"
             title="Go to the call that ended the wait"
-            onClick={() => void goTo({ trace: of.trace, thread: by.thread, index: by.index })}
+            onClick={() => void goTo({ trace: of.trace, thread: waker, index: wakerCall })}
           >
             {visible(words)}
           </button>
         ) : (
           <div class="cause-chain quiet">{visible(words)}</div>
-        );
-      })}
-      {cause.values.map((words) => (
+        ),
+      )}
+      {cause.values.map(({ words }) => (
         <div class="cause-chain" data-testid="cause-value">
           {visible(words)}
         </div>
@@ -94,7 +106,7 @@ function Answer({ of, value }: { of: Selected; value: Explanation }) {
       <p class="sentence" data-testid="headline">
         {visible(value.headline)}
       </p>
-      {value.values.map((words) => (
+      {value.values.map(({ words }) => (
         <p data-testid="explained-value">{visible(words)}</p>
       ))}
       {value.siblings > 0 && (

@@ -1,14 +1,14 @@
 // Slow calls: a line for each function and callee that its calls were slow for; beside it the calls of
 // the chosen function by duration, which a click on the histogram limits.
 import { useEffect, useState } from "preact/hooks";
-import type { Outlier } from "../backend/types/slow";
+import type { SlowCall } from "../backend/answers";
 import { highlight, moveTo, offsetOf, scrollTrack, scopeOf, select } from "../model/actions";
 import { openOutlier } from "../model/opening";
-import { readable, threadName } from "../model/names";
-import { store, useStore, type LoadedTrace } from "../model/store";
+import { readable, threadName, visible } from "../model/names";
+import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
 import { fitThird } from "../model/view";
-import { asRecorded, times, waitWords } from "../model/words";
+import { asRecorded, times } from "../model/words";
 import { askValues, callKey, valueWords } from "../model/values";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
@@ -18,20 +18,20 @@ import { ScopeChoice, scopeIn, TraceChoice, useBoth, useScope } from "./scope";
 const LISTED = 200;
 
 /** What a slow call was slow for, in few words. */
-function because(trace: LoadedTrace, t: number, call: Outlier): string {
+function because(t: number, call: SlowCall): string {
   const words: string[] = [];
   const last = call.path.at(-1);
   if (last) words.push(`in ${formFor(t, last.function, 30)}`);
-  if (call.wait) words.push(`waited ${waitWords(trace, call.wait)}`);
-  else if (call.states && call.states.cpu > 0) words.push(`${duration(call.states.cpu)} on a CPU`);
+  if (call.wait !== null) words.push(`${duration(call.wait)} ${visible(call.waitWords ?? "")}`);
+  else if (call.cpu) words.push(`${duration(call.cpu)} on a CPU`);
   return words.join("; ");
 }
 
-function Slow({ call, trace, most }: { call: Outlier; trace: number; most: number }) {
+function Slow({ call, trace, most }: { call: SlowCall; trace: number; most: number }) {
   const loaded = store.state.traces[trace]!;
   const selected = useStore((s) => s.selected);
   const on = selected?.trace === trace && selected.thread === call.thread && selected.index === call.index;
-  const why = because(loaded, trace, call);
+  const why = because(trace, call);
   return (
     <button
       class={`slow-line${on ? " on" : ""}`}
@@ -41,19 +41,19 @@ function Slow({ call, trace, most }: { call: Outlier; trace: number; most: numbe
       title={`${functionName(trace, call.function)}\n${why}\nClick: show this call`}
       onClick={() => openOutlier(trace, call)}
     >
-      <Bar share={most > 0 ? (call.took - call.usual) / most : 0} />
+      <Bar share={most > 0 ? (call.duration - call.usual) / most : 0} />
       <span>
         <Whose trace={trace} /> <Swatch trace={trace} func={call.function} />
       </span>
       <FullName text={readable(loaded.info.functions[call.function]?.name ?? "?")} />
-      <span class="num">{duration(call.took)}</span>
+      <span class="num">{duration(call.duration)}</span>
       <span class="num times" title={`usually ${duration(call.usual)}`}>
-        {times(call.took, call.usual)} usual
+        {times(call.duration, call.usual)} usual
       </span>
       <span class="quiet slow-where">
-        {duration(call.took) !== duration(call.duration) && `${asRecorded(loaded.info, call.duration)}, `}
+        {duration(call.duration) !== duration(call.recorded) && `${asRecorded(loaded.info, call.recorded)}, `}
         at {duration(call.begin)} in {threadName(loaded.info, call.thread)}
-        {call.calls > 1 && `, ${count(call.calls - 1)} more such ${call.calls === 2 ? "call" : "calls"}`}
+        {call.suchCalls > 1 && `, ${count(call.suchCalls - 1)} more such ${call.suchCalls === 2 ? "call" : "calls"}`}
       </span>
       <span class="quiet slow-why">{why}</span>
     </button>
@@ -178,7 +178,7 @@ function useSlow() {
         found: answers.reduce((sum, of) => sum + of.found, 0),
         slow: answers
           .flatMap((of, i) => of.slow.map((call) => ({ ...call, trace: asked[i]! })))
-          .sort((a, b) => b.took - b.usual - (a.took - a.usual)),
+          .sort((a, b) => b.duration - b.usual - (a.duration - a.usual)),
       };
     },
     store.state.scope === "view" ? 250 : 0,
@@ -202,7 +202,7 @@ export function OutlierPanel() {
     if (highlighted && shows(highlighted.trace)) setFunc(highlighted);
   }, [highlighted]);
   const chosen = func && shows(func.trace) ? func : value?.slow[0];
-  const most = value?.slow[0] ? value.slow[0].took - value.slow[0].usual : 0;
+  const most = value?.slow[0] ? value.slow[0].duration - value.slow[0].usual : 0;
   return (
     <div class="outlier-panel">
       <div class="pane-tools">

@@ -7,7 +7,7 @@ interface Answer {
   headline: string;
   call: string;
   duration_ns: number;
-  causes: { kind: string; path: string[]; place: string; what: string; excess_ns: number }[];
+  causes: { kind: string; path: { function: string }[]; place: string; what: string; excess_ns: number }[];
 }
 
 const session = new Session();

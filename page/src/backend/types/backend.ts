@@ -1,14 +1,13 @@
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
+import type { Explanation, FindingAnswer, FlowAnswer, SlowAnswer } from "../answers";
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
 import type { FrameFacts } from "./frames";
 import type { LateList } from "./late";
 import type { LockFacts } from "./locks";
-import type { CallFlows } from "./flows";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./notes";
-import type { Outliers, Explanation } from "./slow";
-import type { ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide, Findings } from "./sums";
+import type { ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
 import type { Row, TileRequest } from "./tiles";
 import type { TraceInfo } from "./trace";
 
@@ -72,7 +71,7 @@ export interface Backend {
   histogram(func: number, raw: boolean, signal?: AbortSignal): Promise<Histogram>;
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
   /** Calls far slower than usual; one of each function. */
-  outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
+  outliers(scope: Scope, signal?: AbortSignal): Promise<SlowAnswer>;
   explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
   /** What a kind of track is made of. */
   list<Of>(of: LateList<Of>, signal?: AbortSignal): Promise<Of>;
@@ -91,13 +90,13 @@ export interface Backend {
   /** One who had a lock of the list of locks, and who waited. */
   holder(lock: number, holder: number): Promise<LockFacts>;
   /** Which flows a call is a step of, of a trace that has flows. */
-  flows(at: CallRef, signal?: AbortSignal): Promise<CallFlows>;
+  flows(at: CallRef, signal?: AbortSignal): Promise<FlowAnswer>;
   /** What a call took, of a trace that has records of memory. */
   memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** What changed from this trace to trace `b`, as karst diff says it. */
-  findings(b: number, raw: boolean, signal?: AbortSignal): Promise<Findings>;
+  findings(b: number, raw: boolean, signal?: AbortSignal): Promise<FindingAnswer>;
   /** `a` is of this trace. */
   align(a: AlignSide, b: AlignSide, raw: boolean, signal?: AbortSignal): Promise<Alignment>;
   search(pattern: string): Promise<{ functions: number[]; calls: number }>;

@@ -39,13 +39,6 @@ export interface FlameQuery {
   b?: Scope & { trace?: number };
 }
 
-/** What changed from one trace to another, in karst diff's words and order. */
-export interface Findings {
-  all: string; // what took how long
-  findings: { words: string; function: string; certain: boolean; more: number }[]; // more: ns
-  leftOut: number;
-}
-
 /** Two flows, call by call: columns by side, then by node; parents come before their children. */
 export interface Alignment {
   parent: Int32Array;

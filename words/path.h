@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace karst::analysis {
+namespace karst::words {
 
 /// A recursion's names, which follow each other, are one: `work x19`.
 inline std::vector<std::string> folded(std::vector<std::string> names) {
@@ -27,4 +27,4 @@ inline std::string path_text(std::vector<std::string> names) {
   return text;
 }
 
-}  // namespace karst::analysis
+}  // namespace karst::words

@@ -1,4 +1,4 @@
-#include "analysis/diff_words.h"
+#include "words/findings.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,10 @@
 
 #include "base/text.h"
 
-namespace karst::analysis {
+namespace karst::words {
 namespace {
+
+using analysis::Finding;
 
 constexpr std::size_t kMostCertain = 10, kMostChance = 3;
 std::string ns_text(double ns) { return duration_text(static_cast<std::uint64_t>(std::llround(std::abs(ns)))); }
@@ -35,12 +37,12 @@ std::string time_sentence(const Finding& f) {
                      ns_text(f.call_self_ns[0]), more_text(f.more_ns));
 }
 
+}  // namespace
+
 std::string sureness(const Finding& f) {
-  if (f.kind == Finding::Kind::kCount) return word_of(f.counts);
+  if (f.kind == Finding::Kind::kCount) return analysis::word_of(f.counts);
   return f.certain ? fmt::format("certain, chance {:.1g}%", std::max(f.chance * 100, 0.001)) : "may be chance";
 }
-
-}  // namespace
 
 std::string words_of(const Finding& f) {
   return fmt::format("{} ({})", f.kind == Finding::Kind::kCount ? count_sentence(f) : time_sentence(f), sureness(f));
@@ -55,7 +57,7 @@ Told worth_telling(const std::vector<Finding>& found, const std::array<double, 2
   std::size_t certain = 0, chance = 0;
   for (const Finding& f : found) {
     // What may be chance is worth a line from this part of all time on.
-    if (!f.certain && std::abs(f.more_ns) < kLeastShare * std::max(all_ns[0], all_ns[1])) continue;
+    if (!f.certain && std::abs(f.more_ns) < analysis::kLeastShare * std::max(all_ns[0], all_ns[1])) continue;
     std::size_t& shown = f.certain ? certain : chance;
     if (!all && shown == (f.certain ? kMostCertain : kMostChance)) {
       told.left_out += f.certain ? 1 : 0;
@@ -67,17 +69,4 @@ Told worth_telling(const std::vector<Finding>& found, const std::array<double, 2
   return told;
 }
 
-void add_findings(const std::vector<Finding>& found, Json& json) {
-  json.key("findings").open('[');
-  for (const Finding& f : found) {
-    const bool count = f.kind == Finding::Kind::kCount;
-    json.line().open('{').field("kind", count ? "count" : "time").field("caller", f.caller);
-    json.field("function", f.function).field("certain", f.certain).field("sure", sureness(f));
-    json.key("calls_a").value(f.calls[0], 3).key("calls_b").value(f.calls[1], 3);
-    json.key("call_self_ns_a").value(f.call_self_ns[0], 3).key("call_self_ns_b").value(f.call_self_ns[1], 3);
-    json.key("more_ns").value(f.more_ns, 0).close('}');
-  }
-  json.line().close(']');
-}
-
-}  // namespace karst::analysis
+}  // namespace karst::words
