@@ -103,10 +103,9 @@ class Case(unittest.TestCase):
                 times = ("begin", "duration", "usual", "excess", "rest")
                 self.assertEqual([here[key] for key in same], [there.get(key) for key in same])
                 self.assertEqual([here[key] for key in times], [there[key + "_ns"] for key in times])
-                causes, columns = there["causes"], here["causes"]
                 for key in ("kind", "place", "what", "share", "calls", "usual_calls", "wait_words"):
-                    self.assertEqual(columns[key], [cause.get(key) for cause in causes])
-                self.assertEqual(columns["excess"], [cause["excess_ns"] for cause in causes])
+                    self.assertEqual([c.get(key) for c in here["causes"]], [c.get(key) for c in there["causes"]])
+                self.assertEqual([c["excess"] for c in here["causes"]], [c["excess_ns"] for c in there["causes"]])
             self.assertGreater(told, 1, name)
             process.kill()
 
