@@ -6,7 +6,7 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, build, main
 
 RUNTIME = BIN.parent / "lib" / "libkarst.so"
 LISTENERS = ("INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH")
@@ -14,7 +14,7 @@ PLAIN = ("-O1", "-Wall", "-Wextra", "-pthread", "-ldl")
 NVTX_HEADERS = (os.environ.get("KARST_NVTX_INCLUDE", ""), "/usr/include", "/usr/local/cuda/include")
 
 
-class Annotations(TortureTest):
+class Annotations(TracedTest):
     SCHED = ()
 
     def setUp(self):

@@ -10,8 +10,8 @@ import time
 import unittest
 from pathlib import Path
 
-import torture_support as support
-from torture_support import KARST, Trace, build
+import support
+from support import KARST, Trace, build
 
 C = dict(compiler="karst-gcc")
 ALL_WRONG = "-38"  # -ENOSYS
@@ -21,7 +21,7 @@ def facts(output):
     return dict(re.findall(r"^([a-z ]+) (-?\d+)$", output.replace("off 0 on ", "switched 0"), re.M))
 
 
-class Api(support.TortureTest):
+class Api(support.TracedTest):
     def moment(self, trace):
         self.assertEqual(len(trace.info["kept"]), 1, trace.info["kept"])
         return trace.info["kept"][0]

@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 
-from torture_support import KARST, ROOT, TIMEOUT, build, main
+from support import KARST, ROOT, TIMEOUT, build, main
 from control import ControlTest
 
 # Bounds of a command beside such a process, far above what it takes and far below what it took.

@@ -1,7 +1,7 @@
 """--budget and --keep: hot functions are left out, and said to be; all else is in the trace as though nothing was."""
 import re
 
-from torture_support import ROOT, TortureTest, build, main
+from support import ROOT, TracedTest, build, main
 
 CALLS = 12_000_000  # of 4 ns: some 0.1 s, of which a traced run makes a second; long enough on a loaded machine
 
@@ -10,7 +10,7 @@ def program(name="budget-loads", *flags):
     return build(name, "budget/loads.cc", "-O2", "-pthread", f"-I{ROOT}/include", *flags)
 
 
-class Budget(TortureTest):
+class Budget(TracedTest):
     def run_load(self, mode, calls=CALLS, options=("--budget", "5%"), env=None, of=None, said=()):
         """The run, and what the program said: calls by name, summed over processes."""
         run = self.run_traced(of or program(), mode, str(calls), options=("--memory", "512M", "--no-source", *options),

@@ -4,13 +4,13 @@ import os
 import re
 import subprocess
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, build, main
 
 OLD = ("stacks", "graph", "hist", "order", "status", "level", "detach", "recover", "count")
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so.0")
 
 
-class Commands(TortureTest):
+class Commands(TracedTest):
     def program(self):
         return build("commands_program", "recover/program.cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls",
                      "-pthread", compiler="karst-g++")

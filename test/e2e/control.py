@@ -10,10 +10,10 @@ import signal
 import subprocess
 import time
 
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import KARST, TIMEOUT, TracedTest, Trace, build, main
 
 
-class ControlTest(TortureTest):
+class ControlTest(TracedTest):
     pid = None
 
     def start(self, *arguments, options=(), name=None):

@@ -14,7 +14,7 @@ import termios
 import time
 
 from control import ControlTest
-from torture_support import KARST, TIMEOUT, main
+from support import KARST, TIMEOUT, main
 
 
 def fake_fzf(test, choose):

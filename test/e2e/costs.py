@@ -6,8 +6,8 @@ import re
 import subprocess
 from collections import Counter
 
-import torture_support as support
-from torture_support import KARST, TortureTest, build, main
+import support
+from support import KARST, TracedTest, build, main
 
 SOURCE = """
 #include <pthread.h>
@@ -90,7 +90,7 @@ int main(void) {{
 """
 
 
-class Costs(TortureTest):
+class Costs(TracedTest):
     def program(self, name="costs", text=SOURCE, compiler="karst-gcc"):
         source = support.WORK / f"{name}.c"
         if not source.exists() or source.read_text() != text:  # others run what is built of it

@@ -5,10 +5,10 @@ import os
 import re
 import subprocess
 
-from torture_support import BIN, HERE, KARST, ROOT, TIMEOUT, TortureTest, main
+from support import BIN, HERE, KARST, ROOT, TIMEOUT, TracedTest, main
 
 
-class Suggestion(TortureTest):
+class Suggestion(TracedTest):
     def build(self, name, *flags):
         program = self.directory / name
         subprocess.run([str(BIN / "karst-g++"), "-std=c++20", "-O1", "-g", "-fno-inline", *flags, f"-I{ROOT}",

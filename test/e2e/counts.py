@@ -10,12 +10,12 @@ import subprocess
 from pathlib import Path
 
 from call_counts import Comparison, Gcov, Symbols, callgrind_places, different
-from torture_support import BIN, HERE, ROOT, TIMEOUT, WORK, TortureTest, main
+from support import BIN, HERE, ROOT, TIMEOUT, WORK, TracedTest, main
 
 FLAGS = ["-O1", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "--coverage"]
 
 
-class Counts(TortureTest):
+class Counts(TracedTest):
     def compare(self, binary, objects, arguments, at_least, **streams):
         for old in objects.rglob("*.gcda"):
             old.unlink()

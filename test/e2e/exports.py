@@ -8,8 +8,8 @@ import subprocess
 import unittest
 from collections import defaultdict
 
-import torture_support as support
-from torture_support import KARST, ROOT, TortureTest, build, main
+import support
+from support import KARST, ROOT, TracedTest, build, main
 
 INCLUDE = ("-I", str(ROOT / "include"))
 
@@ -19,7 +19,7 @@ def run(*words):
                           timeout=support.TIMEOUT).stdout
 
 
-class Exports(TortureTest):
+class Exports(TracedTest):
     def traced(self):
         run_of = self.run_traced(build("exports_shop", "query/shop.cc", "-O1", "-pthread", *INCLUDE),
                                  self.directory / "journal")

@@ -5,12 +5,12 @@ import json
 import os
 import subprocess
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, build, main
 
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so.0")
 
 
-class Facts(TortureTest):
+class Facts(TracedTest):
     def program(self):
         return build("commands_program", "recover/program.cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls",
                      "-pthread", compiler="karst-g++")

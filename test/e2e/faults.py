@@ -9,7 +9,7 @@ import time
 import unittest
 from pathlib import Path
 
-from torture_support import KARST, TIMEOUT, Trace, TortureTest, build, main
+from support import KARST, TIMEOUT, Trace, TracedTest, build, main
 
 
 def program():
@@ -20,7 +20,7 @@ def launcher():
     return build("launcher", "faults/launcher.c", "-O1", compiler="gcc")
 
 
-class Ends(TortureTest):
+class Ends(TracedTest):
     def check_marker_is_last(self, trace):
         """Everything up to the last call is there, and the calls that never returned are open."""
         self.assert_whole(trace)
@@ -93,7 +93,7 @@ class Ends(TortureTest):
         self.assertEqual(run.trace.counts["leaf()"], 101000)
 
 
-class Forbidden(TortureTest):
+class Forbidden(TracedTest):
     """Where tracing is impossible: one line, and the program as if Karst were not there."""
 
     def under(self, restriction, how, **more):
@@ -158,7 +158,7 @@ class Forbidden(TortureTest):
         self.assertEqual(run.trace.counts["leaf()"], 2000)  # not the 1,000 after it
 
 
-class Calls(TortureTest):
+class Calls(TracedTest):
     """Each system call of karst's own process fails, one after the other: the program's result stands, and karst ends
     by itself, with a word about it."""
 
@@ -325,7 +325,7 @@ class Calls(TortureTest):
             self.check_run(done.returncode, done.stdout, done.stderr, f"{most} descriptors: {done.stderr}")
 
 
-class Limits(TortureTest):
+class Limits(TracedTest):
     """A limit on the size of files, and pipes that nobody reads, raise signals where a write fails."""
 
     def limited(self, size, *command, most=None, **more):

@@ -9,8 +9,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 import decode_trace  # noqa: E402
-import torture_support as support  # noqa: E402
-from torture_support import BIN, KARST, ROOT, TortureTest, build, main  # noqa: E402
+import support  # noqa: E402
+from support import BIN, KARST, ROOT, TracedTest, build, main  # noqa: E402
 
 INCLUDE = ("-I", str(ROOT / "include"))
 FIRST_FIBER = 1_000_000_001
@@ -120,7 +120,7 @@ class SecondDecoder(decode_trace.Trace):
         return depth
 
 
-class Fibers(TortureTest):
+class Fibers(TracedTest):
     def check(self, run):
         log, handled = logged(run.out)
         self.assert_whole(run.trace)
@@ -247,7 +247,7 @@ IN_FIBERS = r"::(body|gives_up|outer|middle|guarded|throws|large|taken|deeper|wa
 LOGGED = ("--functions", IN_FIBERS.replace("(body", "(work|resume|body"))
 
 
-class ByTheStackPointer(TortureTest):
+class ByTheStackPointer(TracedTest):
     """Nothing says what a fiber is: karst run --fibers=stack finds them (fibers/stacks.cc)."""
 
     def check(self, program, *arguments, options=()):
@@ -421,7 +421,7 @@ STATIC_BOOST = ("-Wl,-Bstatic", "-lboost_fiber", "-lboost_context", "-Wl,-Bdynam
 STEPS = ("--functions", "::step<", "--fibers")
 
 
-class OfBoost(TortureTest):
+class OfBoost(TracedTest):
     """Nothing in these programs says what a fiber is: karst run --fibers stands before libboost_context's functions."""
 
     def setUp(self):

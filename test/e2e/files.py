@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections import Counter
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 ALL = ("--system", "files,net,time")
 PLENTY = ("--budget", "off", "--memory", "512M")
@@ -17,7 +17,7 @@ def plain(name):
     return name.split("(")[0]
 
 
-class Files(TortureTest):
+class Files(TracedTest):
     def calls(self, run, *options):
         done = subprocess.run([KARST, "files", "--format", "csv", str(run.trace.path), *options], check=True,
                               capture_output=True, text=True, timeout=TIMEOUT)

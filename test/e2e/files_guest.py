@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections import Counter
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, build, main
 
 ALL = ("--system", "files,net,time")
 
@@ -15,7 +15,7 @@ def build_plain(name, source, *flags, compiler="gcc", **more):
     return build(name, f"files/{source}", *flags, compiler=compiler, **more)
 
 
-class FilesGuest(TortureTest):
+class FilesGuest(TracedTest):
     def fresh(self):
         shutil.rmtree(self.directory / "work", ignore_errors=True)
         (self.directory / "work").mkdir()

@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, main  # noqa: E402
+from support import BIN, HERE, KARST, TIMEOUT, TracedTest, main  # noqa: E402
 
 SOURCES = HERE / "filters"
 ALL = {"main", "app::tiny", "app::tiny_loop", "app::large", "app::always", "library::inlined", "plugin",
        "plugins::help"}
 
 
-class ListsTest(TortureTest):
+class ListsTest(TracedTest):
     compiler = "karst-g++"
 
     def command(self, *arguments, status=0, **more):

@@ -1,12 +1,12 @@
 """What one folder of the runtime asks of another: each as a program sees it."""
 import os
 
-from torture_support import TortureTest, build, main
+from support import TracedTest, build, main
 
 THREAD = ("--clock", "thread")
 
 
-class Children(TortureTest):
+class Children(TracedTest):
     def test_the_clock_goes_on_in_a_forked_child(self):
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("one CPU alone: the clock thread is not used")

@@ -4,8 +4,8 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-import torture_support as support
-from torture_support import BIN, KARST, ROOT, TortureTest, build, main
+import support
+from support import BIN, KARST, ROOT, TracedTest, build, main
 
 INCLUDE = ("-I", str(ROOT / "include"))
 SLEPT_NS = 10_000_000
@@ -26,7 +26,7 @@ def short(name):
     return name.split("(")[0]
 
 
-class Flows(TortureTest):
+class Flows(TracedTest):
     def said(self):
         """A run of the program of flows that it says, and what it logged: steps in order, for each flow."""
         run = self.run_traced(build("flows_said", "flows/said.cc", "-O1", "-pthread", *INCLUDE, compiler="karst-g++"))

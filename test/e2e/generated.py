@@ -14,11 +14,11 @@ from collections import Counter
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent / "generated")]
-import torture_support  # noqa: E402
+import support  # noqa: E402
 import ways  # noqa: E402
 from examination import Examined, Unfit, Wrong, base_name, log_of, wrong_counts  # noqa: E402
 from live_toggle import LiveTest  # noqa: E402
-from torture_support import ROOT  # noqa: E402
+from support import ROOT  # noqa: E402
 
 SWITCHES = {"ci": 20, "soak": 150}  # of tracing while a program runs, in each direction
 
@@ -120,4 +120,4 @@ if __name__ == "__main__":
             sys.exit(soak(int(sys.argv[1]), int(sys.argv[2]), ways.parse(sys.argv[3:])))
         except ValueError as error:
             sys.exit(f"script/soak generated: {error}")
-    torture_support.main()
+    support.main()

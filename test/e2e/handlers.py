@@ -5,14 +5,14 @@ import subprocess
 import time
 from pathlib import Path
 
-from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+from support import KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 INCLUDE = ("-I", str(ROOT / "include"))
 VARIANTS = ((), ("--clock", "thread"), ("--slowest", "last:3"), ("--args", "shown|last", "--returns", "shown|nested"),
             ("--min-duration", "100ns"))
 
 
-class Handlers(TortureTest):
+class Handlers(TracedTest):
     def setUp(self):
         super().setUp()
         self.log = self.directory / "log"

@@ -20,7 +20,7 @@ import urllib.request
 from pathlib import Path
 
 from mutate_trace import Mutator, chunks_of, file_of
-from torture_support import KARST, main
+from support import KARST, main
 
 ROOT = Path(os.environ["KARST_SOURCE_ROOT"])
 SEEDS = ROOT / "fuzz" / "seeds" / "answers"

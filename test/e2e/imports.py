@@ -7,8 +7,8 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-import torture_support as support
-from torture_support import HERE, KARST, ROOT, TortureTest, build, main
+import support
+from support import HERE, KARST, ROOT, TracedTest, build, main
 
 CLANG = shutil.which("clang++-14") or shutil.which("clang++")
 
@@ -33,7 +33,7 @@ def sums(rows):
     return count, total
 
 
-class Imports(TortureTest):
+class Imports(TracedTest):
     def export(self):
         """A real trace, and its export."""
         run = self.run_traced(build("flows_said", "flows/said.cc", "-O1", "-pthread", "-I", str(ROOT / "include"),

@@ -9,7 +9,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import KARST, TIMEOUT, TracedTest, Trace, build, main
 
 ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "18"))
 
@@ -31,7 +31,7 @@ def workers():
     return worker(), plain_worker()
 
 
-class InjectTest(TortureTest):
+class InjectTest(TracedTest):
     def start(self, *command):
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  text=True, cwd=self.directory)

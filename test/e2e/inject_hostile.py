@@ -4,7 +4,7 @@ import struct
 import subprocess
 import sys
 
-from torture_support import KARST, TIMEOUT, TortureTest, main
+from support import KARST, TIMEOUT, TracedTest, main
 
 # Seconds. What is not bounded takes minutes here: a hundred modules, in each a chain of 200,000 names without an end.
 DEADLINE = 30
@@ -44,7 +44,7 @@ def endless_library():
     return bytes(file)
 
 
-class Hostile(TortureTest):
+class Hostile(TracedTest):
     def test_modules_whose_tables_have_no_end(self):
         library = self.directory / "libendless.so"
         library.write_bytes(endless_library())

@@ -6,10 +6,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, Trace, build, main
 
 
-class OddTest(TortureTest):
+class OddTest(TracedTest):
     def start(self, *command, **how):
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  cwd=self.directory, **how)

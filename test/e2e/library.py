@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from plain import without  # noqa: E402
-from torture_support import HERE, KARST, TIMEOUT, WORK, TortureTest, Trace, build, main  # noqa: E402
+from support import HERE, KARST, TIMEOUT, WORK, TracedTest, Trace, build, main  # noqa: E402
 
 BUDGET = ("--budget", "0.1%")
 LOOP = ("import ctypes, sys; w = ctypes.CDLL(%r); print('ready', flush=True); sys.stdin.readline(); "
@@ -63,7 +63,7 @@ def without_prefix(tree):
     return threads
 
 
-class Calls(TortureTest):
+class Calls(TracedTest):
     """A program with sleds, and its library without."""
 
     def check(self, *flags, level="-O2"):
@@ -133,7 +133,7 @@ class Calls(TortureTest):
         self.assertEqual(Trace(trace).counts, {"work_loop": 1, "work_tiny": 1000})
 
 
-class Debian(TortureTest):
+class Debian(TracedTest):
     """Debian's programs: output as untraced, calls as many as gdb counts."""
 
     def gdb_counts(self, module, wanted, command, env):
@@ -215,7 +215,7 @@ with open({str(self.directory / 'counts')!r}, "w") as out:
                   {"LD_PRELOAD": str(found[0]), "PYTHONHASHSEED": "0"})
 
 
-class Words(TortureTest):
+class Words(TracedTest):
     """What is said where nothing is meant."""
 
     def said(self, *libraries, status=0):

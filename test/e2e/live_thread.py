@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from live_control import DONE, NONE, REFUSED, RUNNING, Control  # noqa: E402
 from live_toggle import LiveTest  # noqa: E402
-from torture_support import TIMEOUT, build, main  # noqa: E402
+from support import TIMEOUT, build, main  # noqa: E402
 
 
 def alone():

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from live_control import DONE, RUNNING, Control, has_ended  # noqa: E402
 from modules_support import host, library  # noqa: E402
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from support import BIN, KARST, TIMEOUT, TracedTest, Trace, build, main  # noqa: E402
 from ways_out import sources  # noqa: E402
 
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so")
@@ -22,7 +22,7 @@ BUILDS = {"gcc": ("karst-g++", ["-O2"]), "small": ("karst-g++", ["-Os"]), "cet":
           "static": ("karst-g++", ["-O2", "-static"])}
 
 
-class LiveTest(TortureTest):
+class LiveTest(TracedTest):
     def start(self, *command, options="memory=4M", launcher=()):
         """The program with the runtime and nobody else, its standard input a pipe."""
         env = {**os.environ, "LD_PRELOAD": RUNTIME, "KARST_OPTIONS": options}

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import ways_out_random  # noqa: E402
 from live_control import DONE, Control  # noqa: E402
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from support import KARST, TIMEOUT, TracedTest, Trace, build, main  # noqa: E402
 from ways_out import FLAGS, PIE, STEADY, STEADY_GCC, sources  # noqa: E402
 
 SECONDS = float(os.environ.get("KARST_LIVE_SECONDS", "1"))
@@ -139,7 +139,7 @@ class Program:
         return out
 
 
-class LiveWaysOut(TortureTest):
+class LiveWaysOut(TracedTest):
     def again(self, source):
         """The program that does what `source` does over and over."""
         cxx = source.suffix == ".cc"

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from collections import Counter
 
-import torture_support as support
-from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+import support
+from support import KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 LOCKS = ("--system", "locks")
 # What a wait is in: functions of ours, not of the standard library.
@@ -23,7 +23,7 @@ def plain(name):
     return name.split("(")[0]
 
 
-class Locks(TortureTest):
+class Locks(TracedTest):
     def waits(self, run, *options):
         done = subprocess.run([KARST, "locks", "--by", "wait", "--format", "csv", str(run.trace.path), *options], check=True,
                               capture_output=True, text=True, timeout=TIMEOUT)

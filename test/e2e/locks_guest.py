@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 LOCKS = ("--system", "locks")
 ALL = ("--system", "locks=all")
@@ -16,7 +16,7 @@ def build_plain(name, source, *flags, compiler="gcc", **more):
     return build(name, f"locks/{source}", "-O1", "-pthread", *flags, compiler=compiler, **more)
 
 
-class LocksGuest(TortureTest):
+class LocksGuest(TracedTest):
     def assert_same(self, *command, env=None, status=0, **more):
         """Output and status are what they are untraced, also where all locks are told. Returns a run and the lines."""
         alone = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=TIMEOUT,

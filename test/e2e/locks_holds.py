@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections import Counter, defaultdict
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 ALL = ("--system", "locks=all")
 SEEDS = 20
@@ -17,7 +17,7 @@ def plain(name):
     return name.split("(")[0]
 
 
-class LocksHolds(TortureTest):
+class LocksHolds(TracedTest):
     def karst(self, *words, status=0):
         done = subprocess.run([KARST, *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT)
         self.assertEqual(done.returncode, status, done.stderr)

@@ -5,12 +5,12 @@ import pathlib
 import shutil
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 LOCKS = ("--system", "locks")
 
 
-class LocksNamed(TortureTest):
+class LocksNamed(TracedTest):
     def named(self, name, *flags, compiler="g++"):
         return build(f"locks_named_{name}", "locks/named.cc", "-std=c++20", "-O1", "-pthread", *flags,
                      compiler=compiler)

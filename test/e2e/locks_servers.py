@@ -17,7 +17,7 @@ import threading
 import time
 from collections import defaultdict
 
-from torture_support import KARST, TIMEOUT, TortureTest, main
+from support import KARST, TIMEOUT, TracedTest, main
 
 CLIENTS, REQUESTS = 6, 300
 LARGEST_LOCK = 56  # bytes of a rwlock, the largest of them
@@ -54,7 +54,7 @@ class Client:
         self.socket.close()
 
 
-class LocksServers(TortureTest):
+class LocksServers(TracedTest):
     def serve(self, path, work, *command, options=(), launcher=(), status=0):
         """Runs the server under karst, has CLIENTS threads do work(client, number), ends it by SIGTERM."""
         trace = self.directory / "trace.karst"

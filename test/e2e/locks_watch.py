@@ -8,12 +8,12 @@ import json
 import re
 import subprocess
 
-from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+from support import KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 LOCKS = {"wait for mutex", "wait for rwlock", "wait for rwlock (shared)", "wait for spinlock"}
 
 
-class LocksWatch(TortureTest):
+class LocksWatch(TracedTest):
     def watched(self, *options, system=("--system", "locks")):
         program = build("locks-watched", "locks/watched.cc", "-O1", "-pthread")
         run = self.run_traced(program, options=(*system, *options))

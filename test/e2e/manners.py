@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from modules_support import library
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import BIN, HERE, KARST, TIMEOUT, TracedTest, Trace, build, main
 
 LIBRARY = BIN.parent / "lib" / "libkarst.so.0"
 SECONDS = os.environ.get("KARST_LEAK_SECONDS")  # script/soak leaks
@@ -36,7 +36,7 @@ class Outcome:
         return self.status, self.out, self.err
 
 
-class MannersTest(TortureTest):
+class MannersTest(TracedTest):
     def run_with(self, before, command, env=None, input="", launcher=(), **more):
         return Outcome(subprocess.run(
             [*launcher, *before, *map(str, command)], cwd=self.directory, input=input, capture_output=True, text=True,

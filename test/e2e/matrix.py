@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, TIMEOUT, TortureTest, main  # noqa: E402
+from support import BIN, HERE, TIMEOUT, TracedTest, main  # noqa: E402
 
 SOURCES = HERE / "matrix"
 # What a compiler may add to the tree or take from it by its own choice: tail calls, clones for constant arguments,
@@ -32,7 +32,7 @@ def plain(lines):
     return out
 
 
-class MatrixTest(TortureTest):
+class MatrixTest(TracedTest):
     def command(self, *arguments):
         done = subprocess.run(list(map(str, arguments)), cwd=self.directory, capture_output=True, text=True,
                               timeout=TIMEOUT)

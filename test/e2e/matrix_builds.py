@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, TIMEOUT, TortureTest, main  # noqa: E402
+from support import BIN, HERE, TIMEOUT, TracedTest, main  # noqa: E402
 
 SOURCES = HERE / "matrix" / "builds"
 FULL = os.environ.get("KARST_MATRIX") == "full"
@@ -29,7 +29,7 @@ def level_ids(lines):
     return [re.sub(r"^# process \d+ (\S+) thread \d+ ", r"# process PID \1 thread TID ", line) for line in lines]
 
 
-class BuildsTest(TortureTest):
+class BuildsTest(TracedTest):
     def command(self, *arguments, env=None):
         done = subprocess.run(list(map(str, arguments)), cwd=self.directory, capture_output=True, text=True,
                               timeout=TIMEOUT, env={**os.environ, **(env or {})})

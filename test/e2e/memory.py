@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 MEMORY = ("--system", "memory", "--memory", "256M")
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.a"
@@ -30,7 +30,7 @@ def whole(path, *options):
                                      text=True, timeout=TIMEOUT).stdout)
 
 
-class Memory(TortureTest):
+class Memory(TracedTest):
     def random_program(self):
         return build("memory_random", "memory/random.cc", "-std=c++20", "-O1", "-pthread", "-fno-builtin")
 

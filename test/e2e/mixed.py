@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, KARST, TIMEOUT, WRAPPERS, TortureTest, Trace, build, main  # noqa: E402
+from support import BIN, KARST, TIMEOUT, WRAPPERS, TracedTest, Trace, build, main  # noqa: E402
 from ways_out import shown  # noqa: E402
 
 # Padding behind functions, as at -O2: a return needs room for a jump.
@@ -18,7 +18,7 @@ ALL = ("--min-instructions", "0", "--budget", "off")
 SMALL = ("--not-function", r"^~?Guard|Guard\(\)")  # inlined by some compilers
 
 
-class Mixed(TortureTest):
+class Mixed(TracedTest):
     def compiler(self, name):
         path = BIN / name if name.startswith("karst-") else Path(shutil.which(name) or name)
         if not path.exists():

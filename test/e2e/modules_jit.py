@@ -6,13 +6,13 @@ import unittest
 from pathlib import Path
 
 from modules_support import KARST_GCC, KARST_GXX
-from torture_support import HERE, TIMEOUT, TortureTest, build, main
+from support import HERE, TIMEOUT, TracedTest, build, main
 
 LUAJIT = Path("/usr/include/luajit-2.1")
 NODE = Path("/usr/include/node")
 
 
-class LuaJit(TortureTest):
+class LuaJit(TracedTest):
     """LuaJIT in a traced program."""
 
     N = 500
@@ -37,7 +37,7 @@ class LuaJit(TortureTest):
             self.skipTest("LuaJIT found no memory for machine code near it: interpreted, all the same")
 
 
-class NodeJs(TortureTest):
+class NodeJs(TracedTest):
     """A traced extension in a stock interpreter whose compiler writes names for perf."""
 
     N = 3000

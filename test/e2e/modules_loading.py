@@ -7,10 +7,10 @@ import unittest
 from pathlib import Path
 
 from modules_support import (KARST_CLANGXX, KARST_GCC, RUNTIME, calls_of_plugin, host, library, need)
-from torture_support import ROOT, TIMEOUT, TortureTest, build, main
+from support import ROOT, TIMEOUT, TracedTest, build, main
 
 
-class LibraryTest(TortureTest):
+class LibraryTest(TracedTest):
     def check(self, run, *plugins, runs, n=1, opened=None):
         """Exactly these calls, and those of the host."""
         self.assert_whole(run.trace)

@@ -7,7 +7,7 @@ import unittest.mock
 from pathlib import Path
 
 from modules_support import KARST_CLANGXX, KARST_GCC, KARST_GXX, host, library, need
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, build, main
 
 GCC = KARST_GXX
 CLANG = KARST_CLANGXX
@@ -25,7 +25,7 @@ COUNTS = {"int twice<int>(int)": 40, "double twice<double>(double)": 40, "fib(in
 OUTPUT = "520 144\n"
 
 
-class Methods(TortureTest):
+class Methods(TracedTest):
     def check(self, program, **more):
         run = self.run_traced(program, 20, **more)
         self.assertEqual(run.out, OUTPUT)
@@ -181,7 +181,7 @@ int main() {
             self.assertEqual(run.trace.problems, [])
 
 
-class Generated(TortureTest):
+class Generated(TracedTest):
     """Code in no module, with the names that its program writes for perf."""
 
     def setUp(self):
@@ -233,7 +233,7 @@ class Generated(TortureTest):
         self.assertEqual(run.trace.info["events"], 0)
 
 
-class Static(TortureTest):
+class Static(TracedTest):
     def build(self, *flags):
         runtime = BIN.parent / "lib" / "libkarst.a"
         if not runtime.exists():
@@ -271,7 +271,7 @@ class Static(TortureTest):
         self.assertIn("static", done.stderr)
 
 
-class Damage(TortureTest):
+class Damage(TracedTest):
     """A module whose note or table is wrong is left alone with one message; the rest of the program is traced."""
 
     def spoiled(self, name, spoil, compiler=GCC):

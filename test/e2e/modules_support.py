@@ -2,7 +2,7 @@
 import shutil
 import unittest
 
-from torture_support import BIN, build
+from support import BIN, build
 
 KARST_GXX = str(BIN / "karst-g++")
 KARST_GCC = str(BIN / "karst-gcc")

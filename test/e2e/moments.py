@@ -8,15 +8,15 @@ import time
 import unittest
 from pathlib import Path
 
-import torture_support as support
+import support
 from sched_states import forbid
-from torture_support import KARST, Trace, build
+from support import KARST, Trace, build
 
 MANY_BREAKPOINTS = "there is no hardware breakpoint left"
 NO_BREAKPOINTS = ("the system has no hardware breakpoints", "does not allow breakpoints")
 
 
-class Moments(support.TortureTest):
+class Moments(support.TracedTest):
     def program(self, *flags, output="moments_program", **more):
         return build("moments_program", "moments/program.cc", "-O2", "-pthread", *flags, output=output, **more)
 

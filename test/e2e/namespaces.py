@@ -5,7 +5,7 @@ import io
 import subprocess
 from collections import Counter
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 SYSTEMS = "locks=all,memory,files,net,time"
 TURNS = 3
@@ -15,7 +15,7 @@ def plain(name):
     return name.split("(")[0]
 
 
-class Namespaces(TortureTest):
+class Namespaces(TracedTest):
     def setUp(self):
         super().setUp()
         self.file = self.directory / "data"

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
-import torture_support as support
-from torture_support import KARST, ROOT, TortureTest, Trace, build, main
+import support
+from support import KARST, ROOT, TracedTest, Trace, build, main
 
 PEDANTIC = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 LEVELS = {"1": "debug", "2": "info", "3": "warning", "4": "error"}
@@ -21,7 +21,7 @@ def notes_of(path, *options):
     return json.loads(done.stdout)["notes"]
 
 
-class Notes(TortureTest):
+class Notes(TracedTest):
     def program(self, compiler="karst-gcc", **more):
         return build("notes_program", "notes/program.c", "-O1", *INCLUDE, compiler=compiler, **more)
 

@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, build, main
 
 LIBRARY = BIN.parent / "lib" / "libkarst.so.0"
 
@@ -12,7 +12,7 @@ def entries(text):
     return {entry for entry in text.split(",") if not entry.startswith("session=")}
 
 
-class Options(TortureTest):
+class Options(TracedTest):
     def run_shell(self, *options, **env):
         """A shell that was not built for tracing, and that prints what it was given."""
         done = subprocess.run([KARST, "run", "--sched", "off", "-o", self.directory / "t.karst", *options, "bash", "-c",

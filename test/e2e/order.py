@@ -2,13 +2,13 @@
 import random
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 FUNCTIONS = 200
 CALLED = 120
 
 
-class Order(TortureTest):
+class Order(TracedTest):
     SCHED = ()
 
     def sources(self):

@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-from torture_support import KARST, TIMEOUT, Trace, TortureTest, build, main
+from support import KARST, TIMEOUT, Trace, TracedTest, build, main
 
 KEPT = "root's own\n"
 NOBODY = pwd.getpwnam("nobody")
@@ -20,7 +20,7 @@ def program():
     return build("outputs", "outputs/work.c", "-O1", compiler="karst-gcc")
 
 
-class OutputsTest(TortureTest):
+class OutputsTest(TracedTest):
     def karst(self, *arguments, status=None, cwd=None, environment=None, **more):
         done = subprocess.run([KARST, *map(str, arguments)], cwd=cwd or self.directory, text=True, timeout=TIMEOUT,
                               stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})},

@@ -4,14 +4,14 @@ import re
 import shutil
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 ANSWERS = ("report", "slow", "hist", "graph", "locks", "memory", "files")
 FIRST = (r"^\S+: only the last [\d.]+ [mu]?s of [\d.]+ m?s are here(, of some threads only [\d.]+ [mu]?s)?; older calls "
          r"were overwritten \(karst run --memory keeps more, --slowest and --over keep what is slow\)\n")
 
 
-class Overwritten(TortureTest):
+class Overwritten(TracedTest):
     def run_with(self, memory):
         program = build("overwritten", "overwritten/program.cc", "-std=c++20", "-O1", "-pthread")
         return self.run_traced(program, options=("--memory", memory, "--system", "locks=all,memory,files")).trace

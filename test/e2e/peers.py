@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import unittest
 
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import BIN, KARST, TIMEOUT, TracedTest, Trace, build, main
 
 NOBODY = 65534
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so.0")
@@ -34,7 +34,7 @@ def stays():
     return build("stays", "peers/stays.cc", "-O1", "-fno-optimize-sibling-calls", "-pthread")
 
 
-class PeersTest(TortureTest):
+class PeersTest(TracedTest):
     def start(self, *options, **more):
         """`karst run` and the program that does what it is told; self.pid is the program."""
         self.path = self.directory / "trace.karst"
@@ -260,7 +260,7 @@ class KarstDies(PeersTest):
         self.check(signal.SIGBUS)
 
 
-class Secure(TortureTest):
+class Secure(TracedTest):
     """A setuid program that carries the runtime: whoever starts it chooses KARST_OPTIONS."""
 
     def check(self, name, *flags):
@@ -317,7 +317,7 @@ class Secure(TortureTest):
         self.check("secure_static", "--karst-link", "-static")
 
 
-class ForeignFiles(TortureTest):
+class ForeignFiles(TracedTest):
     @needs_root
     def test_a_file_whose_link_reads_as_an_arena_is_not_opened(self):
         """So are others that come into the arena's place between the look at the link and its opening."""
@@ -336,7 +336,7 @@ class ForeignFiles(TortureTest):
         self.assertEqual(attacker.stdout.readline(), "0\n")
 
 
-class Voice(TortureTest):
+class Voice(TracedTest):
     """What libkarst says goes to the stderr that it found at the start, or nowhere, and never holds up the program."""
     SAID = "gives up reading the processor's clock"
 

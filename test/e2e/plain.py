@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from support import BIN, HERE, KARST, TIMEOUT, TracedTest, Trace, build, main  # noqa: E402
 from ways_out import CORPUS, FLAGS, NO_PIE, O2_ONLY, OPTIMISED_ONLY, PIE, STEADY, STEADY_GCC, shown, sources  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "off")
@@ -42,7 +42,7 @@ def without(tree, names):
     return kept
 
 
-class Trees(TortureTest):
+class Trees(TracedTest):
     """The same trees as with sleds."""
 
     def same_trees(self, level, clang=False, kind=("-fPIE", "-pie")):
@@ -118,7 +118,7 @@ class Trees(TortureTest):
                         self.assert_whole(run.trace)
 
 
-class Stock(TortureTest):
+class Stock(TracedTest):
     """Debian's own programs, all functions patched that can be: same output, same status."""
 
     COMMANDS = (
@@ -287,7 +287,7 @@ class Stock(TortureTest):
         self.same("--library", "*", commands=some, least=5)
 
 
-class Counts(TortureTest):
+class Counts(TracedTest):
     """Calls of stripped programs are as many as gdb's breakpoints at the functions' first bytes are hit."""
 
     BASE = 0x555555554000  # of a program that gdb starts
@@ -333,7 +333,7 @@ class Counts(TortureTest):
         self.assertGreater(functions, 100)
 
 
-class Choice(TortureTest):
+class Choice(TracedTest):
     """What is patched, and what is said of it."""
 
     def program(self):
@@ -455,7 +455,7 @@ class Choice(TortureTest):
         self.assertIn("no file of a program", done.stderr)
 
 
-class Opened(TortureTest):
+class Opened(TracedTest):
     """Libraries without sleds that are opened while the program runs."""
 
     WORK = 50  # rounds of a use

@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent / "plain")]
 import jumps_program  # noqa: E402
 from plain import WHOLE, left_alone  # noqa: E402
-from torture_support import TIMEOUT, TortureTest, main  # noqa: E402
+from support import TIMEOUT, TracedTest, main  # noqa: E402
 from ways_out import shown  # noqa: E402
 
 COMPILERS = ("gcc-11", "gcc-12", "clang-14", "clang-19")
@@ -60,7 +60,7 @@ def depth(line):
     return (len(line) - len(line.lstrip())) // 2
 
 
-class Jumps(TortureTest):
+class Jumps(TracedTest):
     def made(self, compiler, flags, source, *more, name="program"):
         (self.directory / f"{name}.c").write_text(source)
         program = str(self.directory / name)

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from support import KARST, TIMEOUT, TracedTest, Trace, build, main  # noqa: E402
 
 ALONE = ("--no-patch", "--memory", "256M")
 TEXT = "karst_test:text(what:str,size:uint)"
@@ -23,7 +23,7 @@ def probes_in(program):
     return json.loads(done.stdout)["probes"]
 
 
-class ProbesTest(TortureTest):
+class ProbesTest(TracedTest):
     def notes(self, trace):
         """Of each thread, in order: what each note of a probe says, without the provider."""
         done = subprocess.run([KARST, "notes", "--format", "json", str(trace.path)], capture_output=True, text=True, check=True,

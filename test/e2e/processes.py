@@ -4,7 +4,7 @@ import resource
 import signal
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import KARST, TIMEOUT, TracedTest, Trace, build, main
 
 
 def program():
@@ -25,7 +25,7 @@ def bare(name):
     return name.split("(")[0]
 
 
-class ProcessesTest(TortureTest):
+class ProcessesTest(TracedTest):
     def accounts(self, run):
         return [Account(line) for line in run.out.splitlines()]
 

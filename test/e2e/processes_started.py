@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 HOWS = ("execve", "execvpe", "execle", "fexecve", "fexecve-path", "execveat", "execveat-empty", "execv", "execvp",
@@ -23,7 +23,7 @@ def own():
     return build("own", "processes/own.c", "-O1", compiler="gcc")
 
 
-class Started(TortureTest):
+class Started(TracedTest):
     def untraced(self, run):
         return [line for line in self.lines_of_karst(run) if "not in the trace" in line]
 

@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from torture_support import TortureTest, build, main
+from support import TracedTest, build, main
 
 FEW = ("execve", "execv", "execvp", "execvpe", "fexecve", "posix_spawn", "posix_spawnp", "vfork", "system")
 MANY = ("execl", "execle", "execlp")  # arguments on the stack
@@ -12,7 +12,7 @@ def starts():
     return build("starts", "processes/starts.c", "-O1", compiler="karst-gcc")
 
 
-class Untraced(TortureTest):
+class Untraced(TracedTest):
     def says(self, *flags):
         return build("-".join(["says", *flags]), "processes/says.c", "-O1", *flags, compiler="gcc")
 

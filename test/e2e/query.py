@@ -8,8 +8,8 @@ import subprocess
 import unittest
 from collections import Counter, defaultdict
 
-import torture_support as support
-from torture_support import BIN, KARST, ROOT, TortureTest, build, main
+import support
+from support import BIN, KARST, ROOT, TracedTest, build, main
 
 INCLUDE = ("-I", str(ROOT / "include"))
 REQUESTS = 60
@@ -32,7 +32,7 @@ def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-class Query(TortureTest):
+class Query(TracedTest):
     path = None
 
     def setUp(self):

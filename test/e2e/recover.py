@@ -11,8 +11,8 @@ import time
 import unittest
 from pathlib import Path
 
-import torture_support as support
-from torture_support import BIN, KARST, TIMEOUT, Trace, build
+import support
+from support import BIN, KARST, TIMEOUT, Trace, build
 
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so.0")
 STACK = ["main", "middle(char const*)", "marker(char const*)"]
@@ -28,7 +28,7 @@ def karst(*words, **environment):
                           stdin=subprocess.DEVNULL, env=dict(os.environ, **environment))
 
 
-class Recover(support.TortureTest):
+class Recover(support.TracedTest):
     def setUp(self):
         super().setUp()
         self.here = Path(self.directory)

@@ -10,14 +10,14 @@ import time
 import unittest
 from pathlib import Path
 
-from torture_support import KARST, TIMEOUT, Trace, TortureTest, build, main
+from support import KARST, TIMEOUT, Trace, TracedTest, build, main
 
 
 def guest():
     return build("guest", "run/guest.cc", "-O1", "-fno-inline")
 
 
-class RunTest(TortureTest):
+class RunTest(TracedTest):
     SCHED = ()
 
     def karst_run(self, *arguments, env=None, **more):

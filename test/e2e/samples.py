@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, WORK, build, main
+from support import BIN, HERE, KARST, TIMEOUT, TracedTest, WORK, build, main
 
 RATE = 1000
 PERIOD = 1e9 / RATE
@@ -25,7 +25,7 @@ def program(compiler="karst-g++", soname=False):
                  compiler=compiler)
 
 
-class Samples(TortureTest):
+class Samples(TracedTest):
     def sampled(self, *order, options=(), compiler="karst-g++", **more):
         run = self.run_traced(program(compiler), *order, options=("--sample", str(RATE), *options), **more)
         if "nothing was sampled" in run.err:

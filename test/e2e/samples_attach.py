@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 
-from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+from support import KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 RATE = 1000
 PERIOD = 1e9 / RATE
@@ -25,7 +25,7 @@ def running(*flags, compiler="gcc"):
                  compiler=compiler)
 
 
-class SamplesAttach(TortureTest):
+class SamplesAttach(TracedTest):
     def start(self, *program, **more):
         child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
         self.addCleanup(child.communicate)

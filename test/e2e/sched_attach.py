@@ -7,8 +7,8 @@ import sys
 import time
 import unittest
 
-import torture_support as support
-from torture_support import KARST, TIMEOUT
+import support
+from support import KARST, TIMEOUT
 
 sys.path.insert(0, str(support.ROOT / "test" / "docs"))
 import decode_trace  # noqa: E402
@@ -25,7 +25,7 @@ def become_nobody():
     os.setuid(NOBODY)
 
 
-class AttachTest(support.TortureTest):
+class AttachTest(support.TracedTest):
     def setUp(self):
         super().setUp()
         self.program = support.build("attached", "sched/attached.cc", "-O1", "-pthread")

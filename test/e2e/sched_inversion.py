@@ -4,14 +4,14 @@ import re
 import subprocess
 import unittest
 
-import torture_support as support
-from torture_support import KARST
+import support
+from support import KARST
 
 NO_PRIORITIES = 77
 SLACK = 1_000_000  # ns: a switch on a machine that others use
 
 
-class InversionTest(support.TortureTest):
+class InversionTest(support.TracedTest):
     SCHED = ()  # each test says which
 
     def record(self, *options):

@@ -11,8 +11,8 @@ import time
 import unittest
 from pathlib import Path
 
-import torture_support as support
-from torture_support import KARST, TIMEOUT
+import support
+from support import KARST, TIMEOUT
 
 sys.path.insert(0, str(support.ROOT / "test" / "docs"))
 import decode_trace  # noqa: E402
@@ -22,7 +22,7 @@ NOBODY = 65534
 MAGIC, VERSION, ASKS, OTHER_USER = 0x5453524B, 5, 4, 1
 
 
-class SnapshotsTest(support.TortureTest):
+class SnapshotsTest(support.TracedTest):
     def setUp(self):
         super().setUp()
         self.program = support.build("snapshots", "sched/snapshots.cc", "-O1", "-pthread")

@@ -10,8 +10,8 @@ import sys
 import unittest
 from pathlib import Path
 
-import torture_support as support
-from torture_support import KARST, TIMEOUT
+import support
+from support import KARST, TIMEOUT
 
 sys.path.insert(0, str(support.ROOT / "test" / "docs"))
 import decode_trace  # noqa: E402
@@ -89,7 +89,7 @@ def contains(whole, part):
     return any(whole[at:at + len(part)] == part for at in range(len(whole) - len(part) + 1))
 
 
-class SchedTest(support.TortureTest):
+class SchedTest(support.TracedTest):
     SCHED = ()
 
     def setUp(self):

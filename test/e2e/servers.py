@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, main
+from support import KARST, TIMEOUT, TracedTest, Trace, main
 
 CLIENTS, REQUESTS = 8, 250
 SYSTEM = ("--system", "locks,files,net,memory", "--memory", "1G", "--budget", "off")
@@ -76,7 +76,7 @@ def nginx(client, number):
         client.bytes(length)
 
 
-class Servers(TortureTest):
+class Servers(TracedTest):
     def need(self, name):
         found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         if found is None:

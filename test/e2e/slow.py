@@ -7,10 +7,10 @@ import pty
 import re
 import subprocess
 
-from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+from support import KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 
-class Slow(TortureTest):
+class Slow(TracedTest):
     SCHED = ()
 
     def server(self):

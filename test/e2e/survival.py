@@ -22,7 +22,7 @@ import unittest
 from pathlib import Path
 
 from modules_support import library
-from torture_support import BIN, KARST, WORK, TortureTest, build, main
+from support import BIN, KARST, WORK, TracedTest, build, main
 
 LIBRARY = BIN.parent / "lib" / "libkarst.so.0"
 SHORT = 30
@@ -344,7 +344,7 @@ def can_confine():
     return os.geteuid() == 0 and os.access("/sys/fs/cgroup/memory/cgroup.procs", os.W_OK)
 
 
-class Survival(TortureTest):
+class Survival(TracedTest):
     def test_programs_that_end_badly(self):
         lines = []
         self.assertTrue(Campaign(int(time.time()), lines.append).go(SHORT), "\n".join(lines))

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 import survival
-from torture_support import HERE, WORK, build
+from support import HERE, WORK, build
 
 ROUNDS = 3
 CALLS = 20000

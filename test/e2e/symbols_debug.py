@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 TREE = """\
 main
@@ -29,7 +29,7 @@ def build_id(path):
     return re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
 
 
-class Inlined(TortureTest):
+class Inlined(TracedTest):
     def test_tree_shows_what_was_inlined_where_and_how_often(self):
         trace = self.run_traced(program()).trace
         lines = trace.tree("--inlined")
@@ -48,7 +48,7 @@ class Inlined(TortureTest):
         self.assertIn("      [inlined] deeper(int volatile*) (2 copies)", trace.tree("--inlined"))
 
 
-class Apart(TortureTest):
+class Apart(TracedTest):
     def setUp(self):
         super().setUp()
         # A build of its own: a cached table would make up for what a test takes away.

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from torture_support import KARST, TIMEOUT, TortureTest, main
+from support import KARST, TIMEOUT, TracedTest, main
 
 OLD = """
 #include <stdio.h>
@@ -44,7 +44,7 @@ int main(int c, char** v) {
 NONE = "-Wl,--build-id=none"
 
 
-class Replaced(TortureTest):
+class Replaced(TracedTest):
     def setUp(self):
         super().setUp()
         self.env = dict(os.environ, XDG_CACHE_HOME=str(self.directory / "cache"), DEBUGINFOD_URLS="")

@@ -5,7 +5,7 @@ import resource
 import shutil
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 SYSTEMS = ("memory", "locks=all", "files", "locks=all,files,memory,net,time")
 
@@ -15,7 +15,7 @@ def hard(compiler="gcc", *flags):
                  *flags, compiler=compiler)
 
 
-class SystemHard(TortureTest):
+class SystemHard(TracedTest):
     def same(self, *words, compilers=("gcc", "karst-gcc"), env=None, launcher=(), flags=(), said="", **more):
         """Runs of all programs with all systems, compared with one untraced. Returns the last."""
         for compiler in compilers:
@@ -112,7 +112,7 @@ class SystemHard(TortureTest):
             self.assertEqual(run.out, "child 3\n")
 
 
-class FewDescriptors(TortureTest):
+class FewDescriptors(TracedTest):
     """karst run itself has few of them, and so has what it starts."""
 
     def test_a_program_that_forks(self):

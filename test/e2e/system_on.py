@@ -3,7 +3,7 @@ import threading
 import time
 
 from system_on_support import ALL, SystemOnTest, server, server_of
-from torture_support import KARST, TIMEOUT, main
+from support import KARST, TIMEOUT, main
 
 SYSTEMS = "locks,files,memory"
 

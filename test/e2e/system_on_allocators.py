@@ -10,7 +10,7 @@ from inject import code_that_differs
 from memory import JEMALLOC, rows
 from system_on_hosts import ROUNDS, HostTest
 from system_on_support import ALL, server_of
-from torture_support import KARST, TIMEOUT, build, main
+from support import KARST, TIMEOUT, build, main
 
 OWN = {"own": (), "next": ("-DNEXT",), "loops": ("-DLOOPS",), "hooked": ("-DHOOKED",),
        "crossing": ("-DCROSSING",)}

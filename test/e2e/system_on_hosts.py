@@ -12,7 +12,7 @@ import time
 from collections import Counter
 
 from system_on_support import ALL, FLAGS, SystemOnTest, server_of
-from torture_support import BIN, KARST, TIMEOUT, build, main
+from support import BIN, KARST, TIMEOUT, build, main
 
 ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "12"))
 LIBRARIES = ("locks", "memory", "files", "net", "time")

@@ -5,7 +5,7 @@ import socket
 import subprocess
 from collections import Counter
 
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build
+from support import KARST, TIMEOUT, TracedTest, Trace, build
 
 FLAGS = {
     "now": ("-Wl,-z,now",),
@@ -55,7 +55,7 @@ class Client:
         self.socket.close()
 
 
-class SystemOnTest(TortureTest):
+class SystemOnTest(TracedTest):
     def karst(self, *words, status=0):
         done = subprocess.run([KARST, *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)

@@ -11,8 +11,8 @@ import termios
 import time
 from collections import Counter, defaultdict
 
-import torture_support as support
-from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+import support
+from support import KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 INCLUDE = ("-I", str(ROOT / "include"))
 LINE = re.compile(r" *(?P<time>-?\d+\.\d{6}) +(?P<tid>\d+) (?P<duration>[ .\w]{10}) (?P<begin>[ (<])(?P<end>[ !~=)>]) "
@@ -83,7 +83,7 @@ def summary(err):
     return [number(match[1]) if match else 0 for match in found]
 
 
-class Tail(TortureTest):
+class Tail(TracedTest):
     def program(self):
         return build("tail_program", "tail/program.cc", "-O1", "-pthread", "-fno-optimize-sibling-calls", *INCLUDE)
 

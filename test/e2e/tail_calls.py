@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from support import BIN, HERE, KARST, TIMEOUT, TracedTest, Trace, build, main  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "off")
 TWO_MS = 2_000_000
@@ -20,7 +20,7 @@ def has_clang():
     return any(map(shutil.which, ("clang", "clang-14")))
 
 
-class TailCalls(TortureTest):
+class TailCalls(TracedTest):
     def program(self, compiler, *flags, source="program.c"):
         if "clang" in Path(compiler).name and not has_clang():
             self.skipTest("no clang")

@@ -1,12 +1,12 @@
 """fork, vfork, exec and their kin: the parent's trace exact, the child sane, traced programs that are exec'd there."""
-from torture_support import TortureTest, build, main
+from support import TracedTest, build, main
 
 
 def program():
     return build("forks", "torture/forks.cc", "-O1", "-fno-inline", "-pthread")
 
 
-class Forks(TortureTest):
+class Forks(TracedTest):
     def tree(self, run):
         """Names alone of the program itself, without the lines that name process and thread."""
         first = run.trace.processes[0]

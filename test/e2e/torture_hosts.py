@@ -4,7 +4,7 @@ import resource
 import signal
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from support import KARST, TIMEOUT, TracedTest, build, main
 
 
 def program():
@@ -17,7 +17,7 @@ def plugin():
                  output="plugin.so")
 
 
-class Hosts(TortureTest):
+class Hosts(TracedTest):
     def run_alone(self, *command, **more):
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

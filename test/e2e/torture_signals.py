@@ -1,12 +1,12 @@
 """Signals at 10 kHz into hooks: a handler that is traced itself may interrupt a hook anywhere, and nothing is lost."""
-from torture_support import TortureTest, build, main
+from support import TracedTest, build, main
 
 
 def program():
     return build("signals", "torture/signals.cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-pthread")
 
 
-class Signals(TortureTest):
+class Signals(TracedTest):
     def shoot(self, *arguments, memory):
         run = self.run_traced(program(), *arguments, options=("--memory", memory))
         own = {}

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from unittest import mock
 
-from torture_support import TortureTest, build, main
+from support import TracedTest, build, main
 
 DECODER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "decode_trace.py"
 PAD, *NOTE = range(8388357, 8388361)  # docs/trace-format.md: kPad; kNote, kNoteHead, kNoteWord
@@ -26,7 +26,7 @@ def pads(trace):
     return words(trace, PAD)
 
 
-class Steps(TortureTest):
+class Steps(TracedTest):
     def test_a_handler_after_every_instruction_loses_nothing(self):
         run = self.run_traced(program(), "every", 1)
         steps, in_handler, leaves = map(int, run.out.split())

@@ -1,7 +1,7 @@
 """Threads: born and dying by the thousand, named, detached, still running at the end, unknown to pthread."""
 import unittest
 
-from torture_support import TortureTest, build, main
+from support import TracedTest, build, main
 
 FLAGS = ("-O1", "-fno-inline", "-pthread")
 
@@ -14,7 +14,7 @@ def clones():
     return build("clones", "torture/clones.cc", *FLAGS)
 
 
-class Threads(TortureTest):
+class Threads(TracedTest):
     def test_ten_thousand_threads_are_all_kept_with_every_call(self):
         run = self.run_traced(threads(), "waves", 10000, 3)
         self.assertEqual(run.out, "60000\n")
@@ -97,7 +97,7 @@ class Threads(TortureTest):
             self.assertIn("missing", message)
 
 
-class Clones(TortureTest):
+class Clones(TracedTest):
     def check(self, mode, count):
         run = self.run_traced(clones(), mode, count, status=None)
         if run.status == 3:

@@ -3,7 +3,7 @@ import json
 import re
 import subprocess
 
-from torture_support import BIN, KARST, ROOT, TIMEOUT, TortureTest, build, main
+from support import BIN, KARST, ROOT, TIMEOUT, TracedTest, build, main
 
 INCLUDE = ("-I", str(ROOT / "include/karst/tracy"), "-I", str(ROOT / "include"), "-Wall", "-Wextra", "-Wshadow", "-Werror")
 SAID = [
@@ -23,7 +23,7 @@ SAID = [
     ("picture", "Frame", "8 x 4", "main"), ("frame", "in pieces", "", "main")]
 
 
-class Tracy(TortureTest):
+class Tracy(TracedTest):
     SCHED = ()
 
     def notes_of(self, path):

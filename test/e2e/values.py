@@ -8,8 +8,8 @@ import subprocess
 import unittest
 from pathlib import Path
 
-import torture_support as support
-from torture_support import KARST, TortureTest, build, main
+import support
+from support import KARST, TracedTest, build, main
 
 # Of program.cc. Its addresses differ from run to run.
 EXPECTED = {
@@ -53,7 +53,7 @@ def agrees(ours, expected, may_be_gone):
         for a, b in zip(ours, expected))
 
 
-class Values(TortureTest):
+class Values(TracedTest):
     def check(self, compiler, optimised, options=(), least=None, may_be_gone=False):
         program = build(f"values_{Path(compiler).name}{optimised}", "values/program.cc", optimised, "-std=c++17", compiler=compiler)
         plain = subprocess.run([program], check=True, capture_output=True, text=True).stdout

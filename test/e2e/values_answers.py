@@ -8,8 +8,8 @@ import urllib.request
 from collections import defaultdict
 from pathlib import Path
 
-import torture_support as support
-from torture_support import KARST, TortureTest, build, main
+import support
+from support import KARST, TracedTest, build, main
 
 INCLUDE = ("-I", str(Path(__file__).resolve().parents[2] / "include"))
 
@@ -61,7 +61,7 @@ def returned(function):
     return lambda row: (row["returned"] or "<not noted>") if re.search(function, row["function"]) else None
 
 
-class ValuesAnswers(TortureTest):
+class ValuesAnswers(TracedTest):
     VALUES = "^(step|serve|count_down)"
 
     def record(self, *options):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from torture_support import KARST, TIMEOUT, TortureTest, main
+from support import KARST, TIMEOUT, TracedTest, main
 from values_generator import Program
 
 
@@ -52,7 +52,7 @@ def build_and_run(program, directory, compiler, options, run):
     return run([KARST, "tree", "--no-states", str(trace)])
 
 
-class Generated(TortureTest):
+class Generated(TracedTest):
     def check(self, compiler, options, cpp, seed):
         if shutil.which(compiler) is None:
             raise unittest.SkipTest(f"needs {compiler}")

@@ -7,13 +7,13 @@ import struct
 import subprocess
 import time
 
-from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
+from support import KARST, TIMEOUT, TracedTest, Trace, build, main
 from values import rows
 
 ARENA = "/memfd:karst-arena"
 
 
-class LiveTest(TortureTest):
+class LiveTest(TracedTest):
     def start(self, compiler="karst-g++", *options, traced=True):
         program = shutil.copy(build(f"values-serving-{compiler}", "values/serving.cc", "-O2", "-g", "-pthread",
                                     compiler=compiler), self.directory)

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import ways_out
-from torture_support import KARST, TortureTest, build, main
+from support import KARST, TracedTest, build, main
 
 THREAD = ("--clock", "thread")
 
@@ -13,7 +13,7 @@ def cpus():
     return len(os.sched_getaffinity(0))
 
 
-class Clock(TortureTest):
+class Clock(TracedTest):
     def setUp(self):
         super().setUp()
         if cpus() < 2:
@@ -98,7 +98,7 @@ class Clock(TortureTest):
             self.assertIn("thread:100ns", done.stderr)
 
 
-class Counter(TortureTest):
+class Counter(TracedTest):
     """A kernel that does not trust the processor's counter: told as the program starts, and in the trace."""
 
     SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"

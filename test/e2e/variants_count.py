@@ -9,13 +9,13 @@ from pathlib import Path
 
 import ways_out
 from call_counts import Comparison, Gcov, Symbols
-from torture_support import BIN, HERE, KARST, ROOT, TIMEOUT, WORK, TortureTest, build, main
+from support import BIN, HERE, KARST, ROOT, TIMEOUT, WORK, TracedTest, build, main
 
 # Their calls follow from the program alone, not from how its threads or signals fell.
 STEADY = ("caught.cc", "carried.cc", "folded", "gotos.c", "jumps.c", "nested.cc", "tail_calls.cc", "threads.cc")
 
 
-class Count(TortureTest):
+class Count(TracedTest):
     def count(self, *command, options=(), status=0, form="json", env=None):
         path = self.directory / "counts"
         done = subprocess.run([KARST, "count", "--format", form, "-o", str(path), *options, "--", *map(str, command)],

@@ -8,7 +8,7 @@ import unittest
 
 import ways_out
 import ways_out_random
-from torture_support import HERE, KARST, TortureTest, build, main
+from support import HERE, KARST, TracedTest, build, main
 
 ALL = ("--min-duration", "10000ms")
 NONE = ("--min-duration", "1ns")
@@ -42,7 +42,7 @@ def is_within(part, whole):
     return all(line in rest for line in part)
 
 
-class Short(TortureTest):
+class Short(TracedTest):
     def check_tree(self, whole, seen):
         """`seen` has all that must stay, and nothing that was not. (Which calls set a place to jump to, the tree does
         not say: they stay, too.)"""

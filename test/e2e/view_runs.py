@@ -11,7 +11,7 @@ import unittest
 import urllib.request
 from pathlib import Path
 
-from torture_support import KARST, TIMEOUT, WORK, build, main
+from support import KARST, TIMEOUT, WORK, build, main
 
 # Fetches what it is given, as a browser would, and holds the page open for a moment.
 BROWSER = """#!/usr/bin/env python3

@@ -11,8 +11,8 @@ import subprocess
 import time
 import unittest
 
-import torture_support as support
-from torture_support import KARST, Trace, build
+import support
+from support import KARST, Trace, build
 
 SLACK = 1e-3  # of the rates of two clocks
 
@@ -36,7 +36,7 @@ def durations(moments):
     return sorted((m["end_ns"] - m["begin_ns"] for m in moments), reverse=True)
 
 
-class Watch(support.TortureTest):
+class Watch(support.TracedTest):
     def program(self, *flags, output="watch_requests", **more):
         return build("watch_requests", "watch/requests.cc", "-O2", "-pthread", "-ldl", "-I", str(support.ROOT / "include"),
                      *flags, output=output, **more)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, TortureTest, build, main  # noqa: E402
+from support import BIN, HERE, TracedTest, build, main  # noqa: E402
 
 CORPUS = HERE / "ways_out"
 # What a compiler may take from the tree or add to it by its own choice.
@@ -29,7 +29,7 @@ def sources():
     return sorted(p for p in CORPUS.iterdir() if p.suffix in (".c", ".cc") and p.name != "ends.cc")
 
 
-class WaysOut(TortureTest):
+class WaysOut(TracedTest):
     def program(self, source, level, kind, clang=False, method=()):
         cxx = source.suffix == ".cc"
         flags = [level, *kind, *method, *STEADY, *([] if clang else STEADY_GCC), *FLAGS.get(source.name, []), "-pthread"]
@@ -72,7 +72,7 @@ ENDS = {
 }
 
 
-class Ends(TortureTest):
+class Ends(TracedTest):
     """Processes that end in the depth: nothing is invented, what was running is open."""
 
     def test_processes_that_end_in_the_depth(self):
@@ -85,7 +85,7 @@ class Ends(TortureTest):
                 self.assert_whole(run.trace)
 
 
-class Inside(TortureTest):
+class Inside(TracedTest):
     """The unwinder and libc, or the unwinder alone, are in the module itself."""
 
     SOURCES = ("caught.cc", "jumps.c", "contexts.c", "threads.cc", "vforks.c")
@@ -121,7 +121,7 @@ class Inside(TortureTest):
         self.same_trees("-static", clang=True)
 
 
-class Ada(TortureTest):
+class Ada(TracedTest):
     def test_exceptions_of_ada_through_c(self):
         if shutil.which("gnatmake") is None or not (BIN / "karst-gnatmake").exists():
             self.skipTest("no Ada compiler")
@@ -137,7 +137,7 @@ class Ada(TortureTest):
         self.assertEqual(tree, ["# thread", *once, *once])
 
 
-class Folded(TortureTest):
+class Folded(TracedTest):
     def test_functions_that_the_linker_folds_end_as_they_ended(self):
         expected = (CORPUS / "folded/folded.tree").read_text().splitlines()
         for compiler, linker in ((c, l) for c in ("gcc", "clang") for l in ("gold", "lld")):
@@ -157,7 +157,7 @@ class Folded(TortureTest):
                 self.assert_whole(run.trace)
 
 
-class Brought(TortureTest):
+class Brought(TracedTest):
     """Where libkarst and the unwinder come from."""
 
     TREE = ["run", "  guarded()  [unwound]", "    throws()  [unwound]", "    Guard::~Guard()", "      cleanup()",

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, ROOT, TortureTest, main  # noqa: E402
+from support import BIN, ROOT, TracedTest, main  # noqa: E402
 
 LIBRARY = BIN.parent / "lib/libkarst.so"
 ASSEMBLY = ROOT / "arch/x86_64"
@@ -152,7 +152,7 @@ def instructions(text):
     return code
 
 
-class Frames(TortureTest):
+class Frames(TracedTest):
     def command(self, *words):
         return subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout
 

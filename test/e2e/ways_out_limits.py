@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
+from support import BIN, HERE, KARST, TIMEOUT, TracedTest, Trace, build, main  # noqa: E402
 from ways_out import STEADY, STEADY_GCC, shown  # noqa: E402
 
 
@@ -25,7 +25,7 @@ def function_at(address):
     return runtime_functions()[bisect.bisect(runtime_functions(), (address, "\x7f")) - 1][1]
 
 
-class Limits(TortureTest):
+class Limits(TracedTest):
     def trace(self, name, source, *flags, compiler="karst-g++"):
         return self.tree_of(build(name, f"ways_out/limits/{source}", "-O1", *STEADY, *STEADY_GCC, *flags,
                                   compiler=compiler))

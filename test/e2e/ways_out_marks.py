@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import KARST, TIMEOUT, TortureTest, build, main  # noqa: E402
+from support import KARST, TIMEOUT, TracedTest, build, main  # noqa: E402
 from ways_out import STEADY_GCC, shown  # noqa: E402
 
 TREE = ["# thread", "main  [open]", "  passes()  [unwound]", "    throws()  [unwound]", "  passes_jump()  [jumped]",
@@ -31,7 +31,7 @@ def names_of(trace):
     return dict(zip(trace["functions"]["number"], trace["functions"]["name"]))
 
 
-class Marks(TortureTest):
+class Marks(TracedTest):
     def setUp(self):
         super().setUp()
         self.trace = self.run_traced(build("ways_out.marks", "ways_out/marks/marks.cc", "-O2", *STEADY_GCC)).trace

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, TIMEOUT, TortureTest, main  # noqa: E402
+from support import BIN, HERE, TIMEOUT, TracedTest, main  # noqa: E402
 from ways_out import (BEFORE_END, CORPUS, ENDS, FLAGS, NO_PIE, PIE, STEADY, STEADY_GCC, shown, sources)  # noqa: E402
 
 FULL = os.environ.get("KARST_MATRIX") == "full"
@@ -89,7 +89,7 @@ def must(compiler, method):
                 yield (program, *cell)
 
 
-class Matrix(TortureTest):
+class Matrix(TracedTest):
     def command(self, *arguments, env=None):
         done = subprocess.run(list(map(str, arguments)), cwd=self.directory, capture_output=True, text=True,
                               timeout=TIMEOUT, env={**os.environ, **(env or {})})
@@ -232,7 +232,7 @@ class Matrix(TortureTest):
         self.check("clang_19", "finstrument-after-inlining")
 
 
-class Cells(TortureTest):
+class Cells(TracedTest):
     def test_no_cell_of_the_matrix_is_left_out(self):
         wanted = {f"test_{compiler}_{method.replace('-', '_')}" for compiler in COMPILERS
                   for method in METHODS[family_of(compiler)]}

@@ -9,9 +9,9 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import torture_support  # noqa: E402
+import support  # noqa: E402
 from plain import left_alone, without  # noqa: E402
-from torture_support import BIN, TortureTest, build  # noqa: E402
+from support import BIN, TracedTest, build  # noqa: E402
 
 # Seeds that once failed stay here: make, options, seed.
 KEPT = [(("-O0",), (), 5), (("-O2",), (), 5)]  # the program itself jumped to a place that was gone
@@ -95,7 +95,7 @@ def wrong_part(truth, seen):
     return None
 
 
-class Random(TortureTest):
+class Random(TracedTest):
     def compare(self, make, first, count, options=()):
         """Seeds of [first, first + count) whose trees differ, with the first difference."""
         made = program(*make)
@@ -210,4 +210,4 @@ def soak(first, count):
 if __name__ == "__main__":
     if len(sys.argv) == 3:
         sys.exit(soak(int(sys.argv[1]), int(sys.argv[2])))
-    torture_support.main()
+    support.main()

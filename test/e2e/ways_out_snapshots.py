@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import torture_support  # noqa: E402
-from torture_support import KARST, TIMEOUT, TortureTest, Trace  # noqa: E402
+import support  # noqa: E402
+from support import KARST, TIMEOUT, TracedTest, Trace  # noqa: E402
 from ways_out_random import by_thread, nodes, program  # noqa: E402
 
 
@@ -85,7 +85,7 @@ def wrong_part(truth, lines):
     return wrong
 
 
-class Snapshots(TortureTest):
+class Snapshots(TracedTest):
     def start(self, level, first, count, memory):
         """The program under `karst run`; reads what it prints when told to. Until then it goes on for some hundred seeds."""
         karst = subprocess.Popen([KARST, "run", *self.SCHED, "--no-source", "--memory", memory, "-o",
@@ -186,4 +186,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 3:
         soak(int(sys.argv[1]), int(sys.argv[2]))
     else:
-        torture_support.main()
+        support.main()

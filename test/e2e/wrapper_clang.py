@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import wrapper_commands  # noqa: E402
-from torture_support import BIN, TIMEOUT, main  # noqa: E402
+from support import BIN, TIMEOUT, main  # noqa: E402
 from wrapper_commands import NOISE_FREE, SOURCES  # noqa: E402
 
 CLANG = str(BIN / "karst-clang")

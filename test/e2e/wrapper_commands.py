@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, TIMEOUT, TortureTest, main  # noqa: E402
+from support import BIN, HERE, TIMEOUT, TracedTest, main  # noqa: E402
 
 GCC = str(BIN / "karst-gcc")
 GXX = str(BIN / "karst-g++")
@@ -15,7 +15,7 @@ SOURCES = HERE / "wrapper"
 NOISE_FREE = {**os.environ, "LC_ALL": "C"}
 
 
-class WrapperTest(TortureTest):
+class WrapperTest(TracedTest):
     def setUp(self):
         super().setUp()
         for source in SOURCES.iterdir():

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from live_control import DONE, Control  # noqa: E402
 from live_toggle import LiveTest  # noqa: E402
-from torture_support import BIN, HERE, TIMEOUT, TortureTest, build, main  # noqa: E402
+from support import BIN, HERE, TIMEOUT, TracedTest, build, main  # noqa: E402
 from ways_out_limits import function_at  # noqa: E402
 
 CLANGS = [version for version in ("14", "15", "16", "17", "18", "19") if shutil.which("clang-" + version)]
@@ -31,7 +31,7 @@ def conditional_tails(*flags, name="conditional_tails"):
                  compiler="karst-gcc")
 
 
-class EachCondition(TortureTest):
+class EachCondition(TracedTest):
     def check(self, *options, command=None, recorded=True):
         run = self.run_traced(*(command or [conditional_tails()]), options=options)
         self.assertEqual(run.out, "right\n")
@@ -85,7 +85,7 @@ class Toggled(LiveTest):
         self.assertEqual(self.finish(child), "right\n")
 
 
-class Unknown(TortureTest):
+class Unknown(TracedTest):
     def test_an_instruction_that_is_not_known_behind_a_sled_is_not_guessed_at(self):
         """The first `jo landed` becomes a setcc: whether flags are live there is not known."""
         library = Path(conditional_tails("-shared", "-fPIC", name="conditional_tails.so"))
@@ -101,7 +101,7 @@ class Unknown(TortureTest):
         self.assertEqual((run.trace.counts["tail_o_long"], run.trace.counts["tail_no_long"]), (64, 64))
 
 
-class ByClang(TortureTest):
+class ByClang(TracedTest):
     def test_small_code_computes_what_it_computes_untraced(self):
         if not CLANGS:
             self.skipTest("no clang is installed")

@@ -5,7 +5,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import matrix_builds  # noqa: E402
 from matrix_builds import LINKERS, SOURCES, STEADY, level_ids  # noqa: E402
-from torture_support import BIN, main  # noqa: E402
+from support import BIN, main  # noqa: E402
 
 WRAPPERS = ["karst-g++", "karst-clang++"]
 GC = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, main  # noqa: E402
+from support import BIN, main  # noqa: E402
 from wrapper_clang import CXX, ClangTest  # noqa: E402
 
 CLANG = str(BIN / "karst-clang")

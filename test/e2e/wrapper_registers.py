@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, TIMEOUT, TortureTest, build, main  # noqa: E402
+from support import BIN, TIMEOUT, TracedTest, build, main  # noqa: E402
 
 
 def cpu_has(flag):
@@ -13,7 +13,7 @@ def cpu_has(flag):
         return any(line.startswith("flags") and flag in line.split() for line in file)
 
 
-class Registers(TortureTest):
+class Registers(TracedTest):
     def same(self, name, source, *flags, plainly="gcc", wrapper="karst-gcc"):
         plain = build(name + ".plain", source, *flags, compiler=plainly)
         traced = build(name + ".traced", source, *flags, compiler=wrapper)

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from torture_support import BIN, KARST, ROOT, TIMEOUT, Trace, TortureTest, build, main
+from support import BIN, KARST, ROOT, TIMEOUT, Trace, TracedTest, build, main
 
 sys.path.append(str(ROOT / "test" / "docs"))
 import decode_trace  # noqa: E402
@@ -17,7 +17,7 @@ import decode_trace  # noqa: E402
 CALLS = {"main": 1, "work(int volatile*)": 2, "leaf(int)": 4}
 
 
-class Held(TortureTest):
+class Held(TracedTest):
     """karst is held, by a library before elfutils, where it reads the program's symbols."""
 
     def setUp(self):
@@ -135,7 +135,7 @@ class Held(TortureTest):
         self.assertFalse(trace.info["resolved"])
 
 
-class Foreign(TortureTest):
+class Foreign(TracedTest):
     def test_nothing_is_written_into_another_users_home(self):
         """sudo may leave HOME as it was: neither karst's cache and marks nor debuginfod's client make anything there."""
         if os.geteuid() != 0:
@@ -197,7 +197,7 @@ class Foreign(TortureTest):
             self.assertNotIn(b"swordfish", payload, kind)
 
 
-class Strip(TortureTest):
+class Strip(TracedTest):
     """What a trace reveals can be taken out; looked for in the file's bytes by a second decoder."""
 
     PLANTED = {"source": b"// planted-source", "commands": b"planted-argument", "options": b"memory=1313K",

@@ -11,7 +11,7 @@ from collections import Counter
 
 from live_control import DONE, Control, has_ended
 from live_toggle import RUNTIME
-from torture_support import BIN, HERE, KARST, TIMEOUT, Trace
+from support import BIN, HERE, KARST, TIMEOUT, Trace
 from cxx_program import Program
 import csmith_program
 import ways

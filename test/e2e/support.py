@@ -132,7 +132,7 @@ class Run:
         self.written = path.exists()
 
 
-class TortureTest(unittest.TestCase):
+class TracedTest(unittest.TestCase):
     maxDiff = None
     # Making room for states takes the kernel a tenth of a second a run, and many runs at once wait for each other. Tests
     # of states, and of plain runs, do without this.
