@@ -171,7 +171,7 @@ class ValuesAnswers(TracedTest):
         self.assertEqual(answer["call"], slow["call"])
         words = lambda values: [value["words"] for value in values]
         self.assertEqual(answer["values"]["words"], words(told["values"]))
-        self.assertEqual([values["words"] for values in answer["causes"]["values"]],
+        self.assertEqual([cause["values"]["words"] for cause in answer["causes"]],
                          [words(cause["values"]) for cause in told["causes"]])
 
     def test_explain_names_the_argument_that_took_long(self):
