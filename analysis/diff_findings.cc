@@ -67,10 +67,14 @@ double weight_of(const FunctionDiff& f, double common) {
 bool is_called_more(const FunctionDiff& f, double limit, const double (&all_ns)[2]) {
   if (!is_certain(f.counts)) return false;
   const auto total = [&](int at) { return static_cast<double>(f.side[at].total_ns) / static_cast<double>(f.runs[at]); };
+  // What a call cost may be off by as much as it is. What one side has beyond that is a pause of tracing's, which was
+  // measured: it does not repeat with the calls.
   const auto cost = [&](int at) {
-    return static_cast<double>(f.side[at].total_cost_ns) / static_cast<double>(f.runs[at]);
+    const auto calls = static_cast<double>(std::max<std::uint64_t>(f.side[at].calls, 1));
+    return static_cast<double>(f.side[at].total_cost_ns) / calls;
   };
-  const double more = total(1) - total(0) - std::max(cost(1) - cost(0), 0.0);  // what the estimate may be off by
+  const double of_call = f.side[0].calls == 0 ? cost(1) : std::min(cost(0), cost(1));
+  const double more = total(1) - total(0) - of_call * std::max(f.calls(1) - f.calls(0), 0.0);
   if (f.side[0].calls == 0) return more > limit * all_ns[0] && all_ns[1] - all_ns[0] > more / 2;
   return f.calls(1) > (1 + limit) * f.calls(0) && more > limit * total(0);
 }

@@ -18,6 +18,24 @@ namespace {
 
 using RunCounts = std::vector<std::uint64_t>;
 
+TEST(DiffFindings, APauseOfTracingsHidesNoCalls) {
+  FunctionDiff f;
+  f.counts = Counts::kExact;
+  f.runs[0] = f.runs[1] = 1;
+  f.side[0].calls = 1000;
+  f.side[0].total_ns = 340'000;
+  f.side[0].total_cost_ns = 10'000;
+  f.side[1].calls = 3000;
+  f.side[1].total_ns = 1'030'000;
+  f.side[1].total_cost_ns = 730'000;  // 700 us of them once
+  const double all_ns[] = {400'000, 1'100'000};
+  EXPECT_TRUE(is_over(f, 0.05, all_ns));
+  // What calls cost may be off by as much as it is.
+  f.side[0].total_cost_ns = 400'000;
+  f.side[1].total_cost_ns = 1'200'000;
+  EXPECT_FALSE(is_over(f, 0.05, all_ns));
+}
+
 TEST(DiffCounts, AreExactUnlessRunsOfASideDiffer) {
   EXPECT_EQ(compare_counts(RunCounts{5}, RunCounts{5}, {}), Counts::kSame);
   EXPECT_EQ(compare_counts(RunCounts{5}, RunCounts{6}, {}), Counts::kExact);
