@@ -68,21 +68,13 @@ SQL reads and writes no file, unless --allow-files says so:
 
 constexpr std::uint64_t kLeastQueryMemory = 16 << 20;
 
-/// What a table cannot show is shortened there, and nowhere else.
-constexpr std::size_t kMostCell = 200;
-
 class TablePrinter final : public sql::AnswerSink {
  public:
   TablePrinter(Screen& screen, std::size_t limit) : screen_(screen), limit_(limit) {}
 
   void columns(const std::vector<AnswerColumn>& columns) override {
     is_plan_ = !columns.empty() && columns.front().name == "explain_key";
-    std::vector<Column> made;
-    for (const AnswerColumn& column : columns) {
-      const std::string name = printable(column.name);
-      made.push_back({name, name, column.kind != AnswerColumn::Kind::kNumber});
-    }
-    table_.emplace(std::move(made), Shorten::kEnd);
+    columns_ = columns;
   }
   bool row(const Values& values) override {
     if (limit_ != 0 && rows_ == limit_) {
@@ -91,14 +83,12 @@ class TablePrinter final : public sql::AnswerSink {
     }
     ++rows_;
     if (is_plan_) return add_plan(values);
-    std::vector<std::string> cells;
-    for (const auto& value : values)
-      cells.push_back(value ? shorten(printable(*value), screen_.width() == 0 ? 0 : kMostCell, Shorten::kEnd) : "-");
-    table_->add(std::move(cells));
+    std::vector<std::string>& cells = cells_.emplace_back();
+    for (const auto& value : values) cells.push_back(value ? printable(*value) : "-");
     return true;
   }
   void print() const {
-    if (table_ && !is_plan_) table_->print(screen_);
+    if (!columns_.empty() && !is_plan_) print_table();
     if (is_cut_) screen_.output().append(fmt::format("(the first {}; --limit 0: all)\n", plural(rows_, "row")));
   }
 
@@ -109,10 +99,50 @@ class TablePrinter final : public sql::AnswerSink {
     return true;
   }
 
+  void print_table() const {
+    std::vector<Column> made;
+    for (const AnswerColumn& column : columns_) {
+      const std::string name = printable(column.name);
+      made.push_back({name, name, !is_number(column)});
+    }
+    const std::size_t most = most_of_text();
+    Table table(std::move(made), Shorten::kEnd);
+    for (std::vector<std::string> cells : cells_) {
+      for (std::size_t at = 0; at < cells.size(); ++at)
+        if (!is_number(columns_[at])) cells[at] = shorten(cells[at], most, how(columns_[at]));
+      table.add(std::move(cells));
+    }
+    table.print(screen_);
+  }
+
+  static bool is_number(const AnswerColumn& column) { return column.kind == AnswerColumn::Kind::kNumber; }
+  static Shorten how(const AnswerColumn& column) {
+    return column.name == "function" || column.name == "caller" ? Shorten::kName : Shorten::kEnd;
+  }
+
+  /// So wide columns of text may be that numbers are seen whole beside them; 0: any width.
+  std::size_t most_of_text() const {
+    constexpr std::size_t kLeast = 12;
+    if (screen_.width() == 0) return 0;
+    std::size_t numbers = 0, texts = 0;
+    for (std::size_t at = 0; at < columns_.size(); ++at) {
+      std::size_t width = text_width(columns_[at].name);
+      for (const std::vector<std::string>& cells : cells_) width = std::max(width, text_width(cells[at]));
+      if (is_number(columns_[at]))
+        numbers += width + 2;
+      else
+        ++texts;
+    }
+    if (texts == 0) return kLeast;
+    const std::size_t room = screen_.width() > numbers ? screen_.width() - numbers : 0;
+    return std::max(kLeast, room / texts > 2 ? room / texts - 2 : 0);
+  }
+
   Screen& screen_;
   const std::size_t limit_;
   bool is_plan_ = false;
-  std::optional<Table> table_;
+  std::vector<AnswerColumn> columns_;
+  std::vector<std::vector<std::string>> cells_;  // by row
   std::size_t rows_ = 0;
   bool is_cut_ = false;
 };

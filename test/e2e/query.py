@@ -220,6 +220,12 @@ class Query(TracedTest):
         self.assertEqual(found, [{"n": REQUESTS}])
         text = karst("query", path, "--limit", "3", "SELECT function FROM calls")
         self.assertIn("(the first 3 rows; --limit 0: all)", text)
+        # Names are shortened so that numbers are seen.
+        lines = karst("query", path, "--width", "70", "SELECT function, count(*) AS n, repeat('long', 90) AS text, "
+                      "max(duration_ns) AS longest FROM calls WHERE function LIKE 'serve%' GROUP BY function").splitlines()
+        self.assertEqual(lines[0].split(), ["function", "n", "text", "longest"])
+        self.assertTrue(all(len(line) <= 70 for line in lines), lines)
+        self.assertRegex(lines[1], rf"^serve.* {REQUESTS} .*\.\.\. +\d{{8}}$")
         schema = karst("query", "--schema")
         for table in ("calls: ", "requests: ", "lock_waits: ", "below(call_id)"):
             self.assertIn(table, schema)
