@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/call_groups.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls put into groups by a key: what an argument was, what they returned, which request their thread worked on, or
 // in which frame they were.
 //

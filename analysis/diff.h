@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What changed between two sides, each of one trace, a part of one, or several: each function of both beside itself.
 //
 // Times of calls vary, so a difference alone says little. What is compared is the mean of the middle half of a run's

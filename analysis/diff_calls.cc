@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of all runs get one number each, so that a pair of caller and callee is two numbers.
 #include "analysis/diff_calls.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who calls whom how often, on both sides of a comparison: one row for each caller and callee whose count changed.
 //
 // A count that changed somewhere changes all counts below it in proportion. A row is a cause if its caller calls the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether a count differs between two sides of one or several runs each, and how sure that is.
 #pragma once
 #include <cstdint>

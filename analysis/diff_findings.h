@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a comparison found, in an order to read it in: what is certain first, and of that what explains the most time.
 //
 //   count  a caller calls a callee more or less often. Exact, so it is certain with one run a side

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/diff_names.h"
 
 #include <optional>

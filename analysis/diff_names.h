@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What makes functions of two runs the same: the name and the module's file name, as paths and lines differ between
 // builds. One without a name is the same only at the same address of the same build of its module.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/errno_names.h"
 
 namespace karst::analysis {

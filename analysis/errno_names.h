@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of what errno says on Linux: traces are read on other systems, too.
 #pragma once
 #include <cstdint>

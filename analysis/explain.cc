@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tree of paths has two sides: this call's sums, and the typical calls' sums, which are divided by their number.
 // find_causes() goes down it with a factor: how many times more often than usual the callers were called.
 #include "analysis/explain.h"

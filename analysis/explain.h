@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Why a call took longer than its siblings: the other complete calls of its function, of a recursion the outermost.
 //
 // usual    the median of the siblings' durations

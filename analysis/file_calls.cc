@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of files' functions, and their sums. What they were about is analysis/files.cc's to say.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The values of files' functions, read once for analysis/files.cc and analysis/file_calls.cc.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Changes of all threads' descriptors are collected, put in order of time and applied; then each number has a history.
 // What opens takes effect as its call ends, what closes as it begins: another thread may get the number in between.
 #include "analysis/files.h"

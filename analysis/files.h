@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What threads asked of files, sockets and pipes: zones named after functions (format/file.h), whose arguments say
 // which descriptor it was, and what a descriptor was at that time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/flows.h"
 
 #include <fmt/format.h>

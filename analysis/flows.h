@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Flows: calls that lead to one another, in whatever thread.
 //
 //   said       karst_flow(ID) makes the call that the thread is in a step of flow ID; karst_flow_end(ID) its last one

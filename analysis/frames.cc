@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/frames.h"
 
 #include <algorithm>

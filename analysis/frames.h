@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames: what a program does again and again, like drawing a picture, by its own word (KARST_FRAME of karst/karst.h).
 //
 // A mark of a name ends one frame of that name and begins the next one, unless the program says where that begins

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What makes two functions of a trace the same, in several processes or copied into several places: module, name,
 // source.
 #pragma once

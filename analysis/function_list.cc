@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/function_list.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One list of functions for a whole trace. In the trace each process has ids of its own; the viewer (as `karst report`)
 // takes what has the same module path, name, file and line for one function, whatever process or copy it is in.
 #pragma once

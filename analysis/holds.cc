@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each thread's records are replayed by themselves, as a thread lets go what it took; what another one let go is looked
 // up afterwards. Clocks of several CPUs are compared there alone, and where a hold follows another one.
 #include "analysis/holds.h"

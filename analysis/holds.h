@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who had which lock when, by the records of `karst run --system locks=all` (format/lock.h), and what follows from it.
 //
 // hold       a thread has a lock: from behind the call that took it to before the call that let it go

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A wait is laid over the lane of its CPU (reader::CpuLane), stretch by stretch, and times are summed up by who ran.
 // Calls are looked at afterwards, thread by thread, as who asks may have to rebuild them.
 #include "analysis/kept_off.h"

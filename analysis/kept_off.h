@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who had the CPU that a thread waited for: shares of the wait, the longest first.
 //
 // share   the time that one thread, or the idle one, had the CPU meanwhile

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/kept_span.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How much of its time a trace has: where memory was full, the oldest events of a thread were overwritten.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/lock_orders.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // In which orders locks were taken, and which of two orders could meet: inversions (analysis/holds.h).
 #pragma once
 #include <cstdint>

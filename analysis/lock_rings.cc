@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rings of locks (analysis/holds.h): cycles in the graph whose nodes are locks and whose edges are orders.
 //
 // A cycle lies within a strongly connected component, so everything else is left out first. From each edge that is left

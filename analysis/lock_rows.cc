@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits and holds are put together by lock. What waits alone tell of holders is found by one pass over begins and ends
 // in order of time: each of them ends what the last wait said.
 #include "analysis/lock_rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A lock's row in a picture: who had it when, and who waited for it when.
 //
 // holder   with `locks=all` a hold, from begin to end. Without, a wait says who had the lock as it began: that is shown

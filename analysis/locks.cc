@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A wait is a call of a function whose description is kLockValues or kWaitValues (format/lock.h), so its arguments are
 // found as those of any call (analysis/values.h). Who had the lock is a thread's number; what that thread did is its
 // innermost call as the wait began.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits for locks: which lock, for how long, who waited in which function, and who had the lock, doing what. The zones
 // are those of libkarst-locks.so (format/lock.h).
 #pragma once

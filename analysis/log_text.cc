@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each conversion is checked and bounded, then formatted alone: printf's by libc's snprintf, which so says what the
 // program's own would; std::format's by {fmt}.
 #include "analysis/log_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A log's text (format/log.h): its format, and the arguments' bytes behind it. Both are the program's and may be
 // anything: what cannot be formatted is said in its place, and sizes are bounded.
 #pragma once

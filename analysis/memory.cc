@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All records are replayed in order of time, so that one thread may free what another one took. What an allocation is
 // freed by is noted with it; sums need no second replay then.
 #include "analysis/memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory that programs took and gave back, by their records of it (format/memory.h): which path of calls took how much,
 // what of it was still there at the end and at the peak.
 //

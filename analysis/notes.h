@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program said of itself (reader::Note), ready to be shown.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/order.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // In which order a linker should lay out functions, as calls had them: what runs together lies together, so that a
 // start touches fewer pages and the instruction cache holds more of what is used.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Medians need all durations: the first pass keeps them by function, the second compares. No outlier is inside another,
 // so to go down each one's path takes a look at each call at most once or twice.
 #include "analysis/outliers.h"

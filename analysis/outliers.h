@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that took far longer than their function usually does, wherever they are in a trace.
 //
 // usual    the median of a function's complete calls; of a recursion the outermost alone. Known from ten calls on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread's calls as columns/ takes them, with all functions of the trace in one list. Whatever adds up a trace thread
 // by thread goes this way, so that a function has one number in all of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From a call to its path's node in a tree of paths, which is made as it is asked for.
 #pragma once
 #include <cstddef>

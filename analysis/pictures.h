@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pictures of frames (format/picture.h), put together from a thread's notes.
 #pragma once
 #include <cstdint>

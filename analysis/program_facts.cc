@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/program_facts.h"
 
 #include <fmt/format.h>

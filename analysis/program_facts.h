@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program said once, of itself, a thread, a plot or a zone: names whose descriptions say what they mean
 // (kAppInfo and its like, format/note.h). The bytes are the program's: what is not as it should be is none.
 #pragma once

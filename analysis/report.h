@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Time by function: how often, how long in all and alone, and how the durations spread.
 //
 //   total  time with the function on the stack; of recursive calls only the outermost counts

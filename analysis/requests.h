@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests: what all threads did for one, by what the program says of itself (karst_request() and its like).
 //
 //   work     from a thread's note that it works on a request to its next such note, or to the end of its history

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/sample_sums.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What samples add up to by function: its own, with what it called, and below which traced calls.
 #pragma once
 #include <cstddef>

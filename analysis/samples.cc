@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/samples.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Samples among the calls: which call a sampled thread was in, and what of its stack lies below that call.
 //
 // time     what a sample stands for: its period on a CPU, or the wait that began as the thread left one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/selection.h"
 
 #include <fmt/format.h>

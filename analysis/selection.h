@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which part of a trace to look at: threads, functions, and calls. Every command that reads a trace filters by this.
 #pragma once
 #include <cstdint>

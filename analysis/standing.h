@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where the threads of a trace stand at its end: the calls that each is in.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/syscall_names.h"
 
 #include <seccomp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of system calls, as libseccomp knows them. Apart from all else in this room, which needs no library.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/tracing_cost.h"
 
 #include <algorithm>

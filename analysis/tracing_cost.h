@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times without the tracer in them. A process measures at its start what a call costs its thread with Karst's hooks:
 // some work as programs have it is done with and without them, and the stamps of its events tell how much of the
 // difference lies between a call's begin and its end (runtime/budget/event_cost.cc; in the file: COST). A call's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls as a tree: which rows of a thread's columns to show, in order, with their level; and the slowest of them.
 //
 // A *level* is the distance from the outermost shown call, not Calls::depth: depth saturates,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/untraced.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When parts of a process were not traced, as its switches tell.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/value_hints.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which noted values of a call are other than those of typical calls: a hint of why it was slow, and no more than that.
 //
 // here   the value in the call; of a path below it in the longest call there

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/values.h"
 
 #include <fmt/format.h>

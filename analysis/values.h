@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What calls were given and what they returned, where a trace has it (format/values.h), ready to be shown.
 #pragma once
 #include <array>

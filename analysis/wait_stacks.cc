@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/wait_stacks.h"
 
 #include <algorithm>

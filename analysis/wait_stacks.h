@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which wait each of the stacks belongs to that were sampled as threads left their CPUs.
 //
 // The kernel says so at two places that follow each other: the sample is right before or behind the record that thread

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "analysis/waits.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What threads waited for while they were inside calls: a model of thread states (reader/states.h) beside one of calls.
 //
 // wait   a stretch in which a thread was blocked, was kept from a CPU after that, or had to give one up

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/all.h"
 
 #include "answers/calls.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All relations, for what is made of their declarations: the reference, the page's types and their decoders.
 #pragma once
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/calls.h"
 
 namespace karst::answers {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relation of calls.
 #pragma once
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/changes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of a comparison (analysis/diff.h): functions of two sides beside each other, and what was found.
 #pragma once
 #include "analysis/diff.h"

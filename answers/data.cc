@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/data.h"
 
 #include <fmt/format.h>

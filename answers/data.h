@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Answers for programs: CSV (RFC 4180, with a line feed alone behind each line) and JSON, of any relation.
 //
 // Both have the same names: Field::name. What is not known is an empty field in CSV, and missing in JSON. CSV has

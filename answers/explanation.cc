@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/explanation.h"
 
 #include <cstdint>

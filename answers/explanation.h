@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of an explanation (analysis/explain.h): the call, its causes, and values that are not usual.
 #pragma once
 #include <cstddef>

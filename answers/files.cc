@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/files.h"
 
 #include <initializer_list>

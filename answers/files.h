@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of files and sockets (analysis/files.h): each call, and calls by file or by the function that made
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/flows.h"
 
 #include <fmt/format.h>

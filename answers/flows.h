@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relation of flows (analysis/flows.h), and that of a flow's steps.
 #pragma once
 #include "analysis/flows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/frames.h"
 
 #include <fmt/format.h>

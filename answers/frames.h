@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How long frames took: what a program does again and again, by its own word (KARST_FRAME of karst/karst.h).
 #pragma once
 #include <cstdint>

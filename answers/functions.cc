@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/functions.h"
 
 #include <fmt/format.h>

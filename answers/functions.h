@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of functions (analysis/report.h): what their calls took, how their durations spread, and who called
 // whom. And those of calls by a value of theirs, with the same fields.
 #pragma once

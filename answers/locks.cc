@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/locks.h"
 
 #include <fmt/format.h>

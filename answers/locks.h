@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of locks (analysis/locks.h, analysis/holds.h): locks, waits for them, holds of them, and rings of locks
 // that threads can wait in for ever.
 #pragma once

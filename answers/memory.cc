@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/memory.h"
 
 #include <cmath>

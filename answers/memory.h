@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of memory (analysis/memory.h): what each function took, or each path of calls.
 #pragma once
 #include <string>

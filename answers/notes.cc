@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/notes.h"
 
 #include "analysis/log_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relation of notes (analysis/notes.h).
 #pragma once
 #include "analysis/notes.h"

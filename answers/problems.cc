@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/problems.h"
 
 namespace karst::answers {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What of a trace could not be used.
 #pragma once
 #include "answers/relation.h"

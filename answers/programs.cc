@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/programs.h"
 
 #include <fmt/format.h>

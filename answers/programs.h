@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Answers about programs and processes that run, of which there is no trace.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of functions in the form in which they are written, made once: there are many calls of few functions.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An answer of Karst's is a relation: rows of fields, each declared once with its name, its type and a sentence. What
 // writes an answer (a table for people, CSV, JSON, the page's columns) knows relations and types, and no answer. An
 // answer's file here declares it; analysis/ computes its rows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/requests.h"
 
 #include "base/text.h"

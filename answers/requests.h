@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relation of requests (analysis/requests.h).
 #pragma once
 #include "analysis/requests.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/samples.h"
 
 #include "base/plain_name.h"

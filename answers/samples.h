@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of samples (analysis/sample_sums.h): functions that they saw, and the calls that those were below.
 #pragma once
 #include <cstdint>

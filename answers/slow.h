@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations of slow calls (analysis/outliers.h): calls that took far longer than usual, where their time went, and
 // functions that are called too few times to have a usual time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls that threads are in: of a process that runs or hangs, a core or a trace.
 #pragma once
 #include <cstdint>

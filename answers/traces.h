@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a trace holds: its processes with their threads and modules, where its times, states and samples come from, and
 // what was kept or could not be read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "answers/waits.h"
 
 namespace karst::answers {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits in answers about something else: fields of a row that may have one, and the relations of who had the CPU
 // meanwhile and of who was waited for.
 #pragma once

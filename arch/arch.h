@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What each processor architecture provides to the runtime: bytes of sleds and trampolines. (Its hooks are in hooks.S.)
 //
 // The headers of arch/ use nothing of Karst's. Its assembly is part of libkarst.so alone, and takes the constants that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What each processor architecture provides in a few instructions: its clock, atomics among one thread and its own
 // handlers, bytes, system calls, wide division, checksums. (Sleds and trampolines are in arch.h, hooks in hooks.S.)
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where libc's buffers lead to, on each processor architecture.
 #pragma once
 #include <ucontext.h>

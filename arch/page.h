@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The size of a page of memory on all processors that Karst is made for.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Code that one process has another one execute: collect/inject/ copies it there.
 //
 // karst_remote_call (x86_64/remote_call.S) calls the process's own dlopen, or a function like it, on a stack of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether the processor keeps return addresses on a second stack for the calling thread (x86: CET's shadow stack), and
 // ends a program that returns to another one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Words that several threads, or a thread and its signal handlers, read and write. What is stored before a store is
 // seen by whoever loads the stored value.
 #pragma once

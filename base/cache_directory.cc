@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/cache_directory.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A directory of files that can be made again at any time: what symbols and the viewer keep from run to run.
 //
 // It is the user's alone (mode 0700, files 0600); what others own in it is not looked at. It is reached as an output's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The trace's clock: the TSC's rate, and readings of it beside the kernel's clocks. Any thread may call what is here.
 #pragma once
 #include <time.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/clock_check.h"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether the trace's clock can be believed on this machine. Any thread may call what is here.
 #pragma once
 #include <string>

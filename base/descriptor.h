@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file descriptor that closes itself: the one class for this in the house. Not for the runtime, which is a guest.
 #pragma once
 #include <unistd.h>

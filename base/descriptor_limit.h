@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How many file descriptors this process may have.
 #pragma once
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/held_process.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A process, held by its directory in /proc.
 //
 // A number is not a process: when one ends and its parent has waited for it, the number soon is another's, root's among

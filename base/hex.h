@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bytes as people and file names have them. May be called from any thread.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes JSON as text, front to back. Commas take care of themselves. From one thread at a time.
 #pragma once
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file that gets its name when it is whole, in place of what has that name.
 //
 // Until then it has no name at all (O_TMPFILE), so that nothing is left behind whatever ends this process. Where the

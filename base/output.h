@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where text and bytes go: a file that gets its name only when it is whole, standard output, or memory.
 #pragma once
 #include <cstddef>

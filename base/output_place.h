@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where an output goes: a name in a directory that is held by descriptor, or what is written to as it is.
 //
 // The path is followed here, component by component, and never again: whoever may write to a directory of it can put

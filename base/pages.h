@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory for what may become large: from malloc, or, from some MiB on, from the kernel itself and with large pages, as
 // small ones take a fault for every 4 KiB that is touched for the first time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/plain_name.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Function names for narrow places, as the viewer's page shortens them (page/src/model/names.ts).
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/process_maps.h"
 
 #include <fmt/format.h>

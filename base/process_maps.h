@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a process has mapped, as the kernel writes it in /proc/PID/maps: the one reader of that file for tools.
 //
 // A line is "begin-end rights offset major:minor inode path", numbers in hexadecimal but for the inode. All but the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the kernel says of a process in /proc/PID/status: the one reader of that file for tools.
 //
 // A line is "Name:\tvalue". A process chooses its own name alone, in which the kernel writes a newline as \n. So no

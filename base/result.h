@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How libraries of this project report failure: a value or an Error. Only cli/ prints and exits.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/sealed_memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bytes handed to another process: in a memfd that nobody can change any more.
 #pragma once
 #include <cstddef>

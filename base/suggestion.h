@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What somebody probably meant who typed a word that nothing is called by: in every message in the same words.
 #pragma once
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text for people: names without control characters, times and amounts in human units. All of it may be called from any
 // thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times that are not known well: a range in the place of a number that promises more.
 #pragma once
 #include <cstdint>

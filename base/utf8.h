@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text from a trace is untrusted bytes; JSON and protobuf want UTF-8. All of it may be called from any thread.
 #pragma once
 #include <cstddef>

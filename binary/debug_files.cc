@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "binary/debug_files.h"
 
 #include <elfutils/libdwelf.h>

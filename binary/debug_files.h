@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the separate debug files of one module and says why there are none. Private to binary/.
 //
 // elfutils has a search of its own (dwfl_standard_find_debuginfo). It cannot say what it tried, reads no zstd, has

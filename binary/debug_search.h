@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where to look for debug information that is not in the module itself.
 #pragma once
 #include <filesystem>

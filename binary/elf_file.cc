@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "binary/elf_file.h"
 
 namespace karst::binary {

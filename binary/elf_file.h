@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An ELF file that is open for reading: the one opener of tools, over libelf. It owns what libelf made, and the
 // descriptor.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module's ELF file and its debug file, as elfutils' libdwfl finds them.
 #pragma once
 #include <elfutils/libdwfl.h>

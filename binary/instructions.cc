@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "binary/instructions.h"
 
 #include <Zydis/Decoder.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How large a function is, and whether it loops, by its machine code.
 #pragma once
 #include <cstddef>

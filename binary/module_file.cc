@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "binary/module_file.h"
 
 #include <unistd.h>

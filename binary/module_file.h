@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which file a module's names may come from: the very file that ran, wherever it is now.
 //
 // A path is no identity: the file may have been rebuilt, replaced or removed while the process went on. A build-id

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "binary/plain_sections.h"
 
 #include <sys/mman.h>

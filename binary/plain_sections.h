@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ELF files whose debug sections are compressed in a way that elfutils does not read. Private to binary/.
 #pragma once
 #include "base/result.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "binary/vdso.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's own library in every process. Private to binary/.
 #pragma once
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The note of format/filter_list.h, read from a module's file, in a sandbox.
 #include <string_view>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "choice/function_choice.h"
 
 namespace karst::choice {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which functions of a process are traced: the user's patterns and lists, and those that programs carry.
 //
 // What --not-functions matches is left out, and nothing brings it back. Else a function is traced if --functions,

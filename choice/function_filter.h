@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which functions to look at, by patterns: `--function`, `--not-function`, `--over` and all other options that take a
 // REGEX, the page's search, karst_handle(). One class for all of them:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "choice/function_lists.h"
 
 #include <re2/re2.h>

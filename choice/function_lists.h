@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lists of functions to leave out, or to trace alone, by globs of names and of source paths (format/filter_list.h).
 #pragma once
 #include <cstdint>

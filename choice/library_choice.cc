@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file's name is longer than what people know a library by: each version number behind the last dot may be left out.
 #include "choice/library_choice.h"
 

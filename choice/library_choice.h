@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --library GLOB[:FUNCTIONS]: which libraries without sleds are patched, and which of their functions.
 #pragma once
 #include <memory>

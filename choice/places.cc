@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "choice/places.h"
 
 #include <elfutils/libdw.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Places in code as people name them: a function, a line of a file, an address. For breakpoints.
 #pragma once
 #include <cstdint>

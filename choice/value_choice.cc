@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "choice/value_choice.h"
 
 #include <algorithm>

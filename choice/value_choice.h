@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which calls' arguments and results are noted: what --args and --returns say.
 #pragma once
 #include <cstdint>

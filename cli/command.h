@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The contract between main() and the subcommands.
 //
 // A subcommand is one file that holds its help, its options and what it does. It registers itself

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst describe (not shown in the help): all commands and options as JSON, out of which the build makes man pages and
 // shell completions (packaging/describe.py), so that they are those of this very program.
 #include <CLI/CLI.hpp>

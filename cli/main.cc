@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst: the process around one command line.
 #include <fcntl.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/old_names.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Commands that became part of others. Their names go on working for a version, and are in no list.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How commands declare their options. CLI11 reads the command line, but its header alone takes seconds to compile and
 // leaves a copy of itself in each object. So it is included where command lines are read, in options.cc, help.cc,
 // main.cc and two more, and the commands know what is here.

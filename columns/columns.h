@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls of one thread as questions see them: the columns of reader::Calls, owned by someone else (memory, a mapped
 // index file, an exported page).
 //

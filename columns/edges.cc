@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One walk, parents first, with the stack of calls beside it; a hash table finds an edge by its two functions.
 #include "columns/edges.h"
 

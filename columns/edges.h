@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who called whom: one edge for each pair of caller and callee, however deep the calls lie. A recursion becomes an edge
 // from a function to itself, or a ring of edges.
 #pragma once

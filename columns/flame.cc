@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "columns/flame.h"
 
 #include <algorithm>

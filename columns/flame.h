@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls merged by their path from the outermost call: what a flame graph shows. Exact: every call counts, with its time
 // within the range. Iterative throughout: paths may be a million calls long.
 #pragma once

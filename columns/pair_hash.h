@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A hash of two numbers, for tables of their own: a call path's node by parent and function, an edge by its two ends.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a question is about: parts of the threads of a trace.
 #pragma once
 #include <algorithm>

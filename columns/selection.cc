@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "columns/selection.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which calls of a thread a question is about: those in a range of time, or what happened within one call.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Own times that are less than nothing, as callees outlast their caller there: by the tracer's cost, which is a mean,
 // or as a stack of its own went on elsewhere. A sum over a function's calls has them in it; parts of that sum that are
 // to be shown each by itself cannot. So what is missing in one part is taken from the function's others, in proportion.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "columns/table.h"
 
 #include <algorithm>

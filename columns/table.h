@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of functions for any part of a trace, and how durations spread. There is one such table: `karst report`,
 // the viewer's server and the exported page all print this one. analysis/report.h says what its columns mean.
 //

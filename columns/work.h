@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A long answer under way: how far it is, and whether it is still wanted. Who computes looks here now and then; who
 // waits looks on, or stops it, from another thread.
 #pragma once

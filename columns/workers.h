@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who does the work of a question: the engine has no threads of its own, and is lent some.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls in columns (columns/), by their names there: nearly all of the engine looks at them.
 #pragma once
 #include "columns/columns.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The numbers of docs/viewer-protocol.md: binary layouts that server and page share, and their limits. Little-endian,
 // fixed width; columns follow their headers, each padded to a multiple of 8 bytes so that the page can lay typed arrays
 // over the bytes without copying.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Callgrind's profile format, which KCachegrind and callgrind_annotate read ("Callgrind Format Specification", Valgrind
 // manual, version 1): each function with its own time, and below it each function that it called with the calls' number
 // and time. Sums are those of `karst report`: the tracer's cost is taken out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Chrome's trace-event format, with what viztracer adds to it.
 // Formats: "Trace Event Format" (Google, 2016), JSON object form; for `file_info` viztracer's
 // src/viztracer/report_builder.py (prepare_json) and its viewer, which looks a selected event's name up in

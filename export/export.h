@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Traces in other tools' formats. One function a format; all stream: what is in memory is the calls of one thread
 // and the table of functions.
 //

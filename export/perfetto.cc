@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Perfetto's protobuf. Field numbers from perfetto's protos/perfetto/trace/*.proto; test/export holds a schema of what
 // is used here, against which protoc decodes the output.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Numbers of the fields and words of Perfetto's protobuf that perfetto.cc writes, as perfetto/trace/*.proto has them.
 #pragma once
 

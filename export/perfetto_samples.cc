@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Samples as PerfSample packets, as Perfetto's own sampling profiler writes them. Field numbers from perfetto's
 // protos/perfetto/trace/profiling/*.proto.
 //

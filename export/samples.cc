@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "export/samples.h"
 
 #include <cstddef>

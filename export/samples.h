@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which samples an export has, and how the formats get them.
 #pragma once
 #include <cstdint>

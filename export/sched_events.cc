@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "export/sched_events.h"
 
 #include "base/utf8.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Thread states as the kernel's own events, for formats whose viewers make tracks of CPUs and of states from those:
 // a switch on a CPU, a waking, a new thread.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // speedscope's own format: its "file format schema", evented profiles, one for each thread. Frames stand behind the
 // profiles, as only those that occur are written.
 #include <fmt/compile.h>

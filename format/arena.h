@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The arena: the shared memory that a traced process fills and that `karst` reads from outside.
 //
 //   +-------------+---------+----------+---------+-----------------------------------+---------+-----------+------+

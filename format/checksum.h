@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CRC-32C (Castagnoli; polynomial 0x1EDC6F41 reflected, initial and final complement), the checksum
 // of headers and payloads. Uses the CPU's crc32 instruction where there is one. Free of libc,
 // so that the runtime may use it too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of each chunk type, as a table: made of KARST_CHUNK_TYPES (format/trace.h).
 #pragma once
 #include <cstdint>

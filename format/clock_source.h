@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether the processor's counter (the TSC), which stamps events, can be trusted on this machine: that it is constant
 // and the same on all CPUs. Two know more of that than we can measure: the kernel and the processor.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The control page of an arena: how `karst on`, `off`, `status` and the like, from outside, and the process's own
 // maintenance process (runtime/maintenance/control.cc) speak to each other. No port, no signal: words in shared memory
 // and a futex. Who may open the process's memfd (/proc/PID/fd: the same user, and root) may write here.

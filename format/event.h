@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Events: what one call or return leaves behind, 8 bytes each.
 //
 //   63                            24 23 22                         0

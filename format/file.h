@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What programs ask of files and sockets: zones named after functions, whose arguments say which descriptor it was
 // (format/values.h). libkarst-files.so, libkarst-net.so and libkarst-time.so record them (interpose/files.cc and the
 // like), analysis/files.h reads them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which file a module without a build-id was mapped from: what the kernel says of it, as the module was registered.
 //
 // A build-id names contents. Without one, a file that has been rebuilt, replaced, moved or written to since is told by

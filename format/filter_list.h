@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lists of functions to leave out of tracing (no-trace) or to trace alone (only): what a list file may hold, and how a
 // linked program carries its lists. The wrappers read list files when they link; `karst run` reads list files and
 // what programs carry. The runtime knows nothing of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions that code of the program's own is called for, at enter and leave (karst_handle in karst/karst.h), as
 // karst reads and changes them in the process's private memory: its symbol karst_handled. So only who may trace the
 // process can change them (collect/live/handlers.h). And what `karst run` answers a process that asks which functions

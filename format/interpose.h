@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a library that stands before a program's functions (interpose/) shows of itself and lets itself be told: its
 // symbol karst_interpose, in its private memory. So only who may trace the process can change it
 // (collect/live/system.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits for locks: zones whose arguments say which lock it was and who had it (format/values.h). libkarst-locks.so
 // records them (interpose/locks.cc), analysis/locks.h reads them. A zone's name is that of its kind of wait.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Logs: messages whose format and arguments are kept apart, for the reader to format (include/karst/karst.h).
 //
 //   note:   level (1 byte), then the arguments, each in as many bytes as its type has, the lowest first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory that a program takes and gives back: records (NoteKind::kRecord, format/note.h) whose descriptions say what
 // happened; their names are those of the functions that were called. libkarst-memory.so makes them
 // (interpose/memory.cc), analysis/memory.h reads them.

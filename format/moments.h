@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Moments: stretches of time that somebody or something asked to keep, as a trace tells of them (chunk MOMT).
 //
 // A trace may hold several: the slowest calls of a function, calls over a threshold, what happened before a trigger was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Notes: what a program says of itself beside its calls (include/karst/karst.h), as it lies among a thread's events.
 //
 //   kNote mark, with the time

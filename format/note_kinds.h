@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kinds of notes (format/note.h), a line for each: its number and meaning, the words that people read, and what
 // code asks of it. Code that handles one kind alone names it; all other code asks kind_of_note().
 //

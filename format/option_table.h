@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The options of KARST_OPTIONS and of `karst run`: each is declared here, once.
 //
 // KARST_OPTIONS="memory=256M,off=1" has entries with commas between; a backslash takes the next character as it is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Values of options as text: what `karst run` writes into a program's KARST_OPTIONS, and what help and pages say of
 // defaults. Read back (format/option_table.h) they are the same values. Not for the runtime.
 #pragma once

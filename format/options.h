@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the runtime and `karst run` must agree on when they read options. Free of libc.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What stands at a site of a module's code that is patched: what stood there before, and what karst has written over
 // it. Whoever writes there, or looks what is there, asks this one: the runtime as the program starts, as it gives code
 // back and as tracing goes on (runtime/unbuilt/plain_jumps.h), and karst, from outside of a process that it has stopped

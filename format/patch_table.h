@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst run gives to a process for a module: where and how to patch functions that have no sleds, and the probes
 // that the module has (patch/sdt.h). karst finds and checks the places (patch/), the runtime writes
 // (runtime/unbuilt/plain_code.h).

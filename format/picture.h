@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pictures of frames: what a program drew (karst_picture of include/karst/note.h), small and compressed, in notes.
 //
 //   a note's bytes:  PictureHead, then bytes of the compressed picture

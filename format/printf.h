@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // printf's formats, as far as both the runtime and readers look at them: where conversions are, and which arguments
 // they take. The runtime asks which addresses are texts and how far they may be read; readers format.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a traced process and `karst run` say to each other: one message each way over a SOCK_SEQPACKET Unix socket with
 // an abstract name, given to the process in KARST_OPTIONS (session=NAME:SECRET). Then the process closes its end: no
 // descriptor of the session stays in it.

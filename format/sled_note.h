@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a module says that it has sleds: an ELF note, and the tables that the note points to.
 //
 // The note is put into every executable and shared library by toolchain/module.S, lies in a PT_NOTE segment, and is

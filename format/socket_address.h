@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Addresses of sockets as text: "127.0.0.1:8080", "[::1]:53", "unix:/run/x", "unix:@abstract", "unix:" without a name,
 // "netlink". So notes of calls have them, and notes of what is open; a reader knows by that who is meant by both.
 #ifndef KARST_FORMAT_SOCKET_ADDRESS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How `karst run --system NAME=HOW` reaches the libraries that stand before a program's functions (interpose/): the
 // variable KARST_SYSTEM has "memory=512K,locks=all" then, in the order of the command line.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which functions a tail call may not be made of in place (arch/x86_64/tail_hooks.S): the compilers' side and that of
 // code that was not built for Karst must agree.
 #pragma once

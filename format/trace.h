@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The .karst file, version 1. docs/trace-format.md is this header in prose; a test compares the two.
 //
 //   file  := FileHeader chunk*

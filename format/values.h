@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Values: what a call was given, and what it returned. karst reads a function's types (symbols/values.h) and writes
 // into the arena where its values are; the runtime copies them into a note (format/note.h) as the call begins or ends;
 // readers know by the function's description how to show them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The watched part of an arena: which calls are to keep themselves (`--slowest`, `--over`), and those that are kept.
 //
 //   ArenaWatching | rules | watches | slots | moments | candidates | kept blocks

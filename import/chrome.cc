@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Chrome's trace events: "Trace Event Format" (Google, 2016). simdjson checks that the file is JSON, and UTF-8; what
 // the values mean is checked here.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // zlib reads a file that is not gzip's as it is.
 #include <fcntl.h>
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What another tool's trace says, as plain values: a format fills it, write_trace() makes a .karst file of it.
 //
 // Nothing in it need fit together. Calls of a thread come in any order and may overlap: import/nesting.h sorts that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "import/import.h"
 
 namespace karst::importing {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Traces of other tools, made into .karst files. The counterpart of export/.
 //
 // A format is one file: it gets the bytes of a foreign file and returns what they say as plain values

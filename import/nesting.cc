@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls are taken by their begin. A lane is a stack of those that have not ended yet.
 #include "import/nesting.h"
 

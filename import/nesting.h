@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread's calls, which may come in any order and overlap, as lanes of calls that nest.
 //
 // A call lies in the first lane where it nests: in which it begins behind all calls that have ended, and ends within

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ticks are nanoseconds since the first event of the foreign trace, plus a second: 0 means "never" in some records.
 #include <algorithm>
 #include <array>

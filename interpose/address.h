@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Addresses of sockets as text (format/socket_address.h). They come from memory of the program's that may not be there.
 #pragma once
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of libc's whose calls are zones with all they were given and what they returned.
 //
 //   KARST_ZONE_KIND(read, "read", "fd:i4,size:u8|:r8")     a kind of zone; its name is entered at its first use

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libkarst-contexts.so, which `karst run --fibers` preloads behind libkarst.so: it stands before libboost_context's
 // functions that switch stacks, and says of each context that is one fiber (karst_fiber_enter of karst/karst.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading and writing by descriptors: which descriptor, how much, where, and what came of it.
 #include <fcntl.h>
 #include <sys/sendfile.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // stdio that formats: what is counted is what printf() and its kin returned. libc writes and reads within itself, as
 // for the streams of files_streams.cc. Each function with `...` calls the one behind that takes a va_list, as libc's
 // does.

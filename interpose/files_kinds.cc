@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Descriptors of which each kind has a call of its own that makes one: they have no path.
 #include <signal.h>
 #include <sys/eventfd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dlopen(): where the time of a plugin's or an extension module's coming goes.
 //
 // libc looks at who calls it where a name has no '/': the library is looked for along a search path of the caller's

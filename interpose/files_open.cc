@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Descriptors: how they come to be, become others, and go. Also the library's start.
 #include <fcntl.h>
 #include <stdarg.h>

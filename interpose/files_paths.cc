@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Files by name: what is asked of a path, renamed and removed, and which directory paths begin at.
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Streams of stdio: libc reads and writes their descriptors within itself, where nothing can stand before it. So these
 // functions are zones themselves. A stream's buffer lies between them and the file: what is counted is what the program
 // was given, or gave.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An allocator that the program has in itself, as one that is linked statically: within the program nobody calls it by
 // a name, so nothing can stand before it by that. karst has made detours for its functions (format/patch_table.h):
 // calls of them come here.

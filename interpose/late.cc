@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A library's begin: preloaded, or brought into a process that runs (collect/live/system.h). What it shows of itself.
 #include "interpose/module.h"
 #include "interpose/next.h"

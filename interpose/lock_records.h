@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Records of who takes and lets go of locks (format/lock.h), for `karst run --system locks=all`.
 //
 //   begin()             in the library's constructor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stands before libc's locks. A function tries the lock first; if it is free that is all, at the cost of one call more.
 // Else the wait is a zone, whose arguments are the lock's address and the thread that has it (format/lock.h).
 //

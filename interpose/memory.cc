@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stands before libc's memory, or that of an allocator that the program has in its place: each call that takes memory,
 // or gives it back, is a record (format/memory.h).
 //

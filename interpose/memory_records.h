@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Records of memory (format/memory.h), as memory.cc and operators.cc make them.
 #pragma once
 #include <stddef.h>

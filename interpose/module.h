@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module of the process, as the dynamic linker has it: what it defines, and the slots through which it calls others.
 // To be used within a callback of dl_iterate_phdr(), whose lock keeps the module where it is. Nothing here takes memory
 // or another lock.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sockets: which address, how much, what came of it. Waits for descriptors to become ready are in net_waits.cc. Also
 // the library's start.
 #include <netdb.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits for descriptors to become ready: how many, and which. What is told of them is read after the call, as far as it
 // can be read.
 #include <poll.h>

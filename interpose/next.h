@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The functions that stand behind ours: libc's, or those of whoever else stands before it, as a sanitizer.
 //
 //   KARST_BEFORE(read)                        finds what stands behind ours: g_read(fd, to, size) calls it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Operators new and delete of an allocator that has its own, as jemalloc, tcmalloc and mimalloc do: those do not call
 // malloc(). (libstdc++'s do, and need nothing of this.)
 //

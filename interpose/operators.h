@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What stands before operators new and delete that do not call malloc() (operators.cc), in the order of
 // format::kAllocatorFunctions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Records: numbers of what has happened and belongs to no call (NoteKind::kRecord, format/note.h).
 //
 //   constinit RecordKind g_of_free = record_kind("free", "address:x|");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the process may do with its own memory, as the kernel has it now: the rights of pages that are to be written to.
 // By bare system calls, which no library stands before; so not by base/process_maps.h, which takes memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "interpose/sampling.h"
 
 namespace karst::interpose {

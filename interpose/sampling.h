@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which allocations are recorded: all, or by chance one in so many bytes (a Poisson process over the bytes of each
 // thread, as in gperftools' and jemalloc's profilers: the bytes to the next one have an exponential distribution). Of
 // those it remembers the addresses, so that what frees them is recorded as well.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "interpose/slots.h"
 
 #include <dlfcn.h>

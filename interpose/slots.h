@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The slots by which modules call functions of others, and pointers to such functions in their data (JUMP_SLOT,
 // GLOB_DAT, R_X86_64_64). A library that comes when the program runs comes before nobody in the loader's order. So it
 // stands before a function by redirecting the slots that are bound to what is behind.

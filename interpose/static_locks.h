@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Locks in the static data of a module: where such a lock is first met, its place in the module's file is told, as the
 // name of a lock (format/lock.h). karst takes the variable's name from that file.
 //

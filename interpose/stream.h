@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the zones of stdio's functions tell of a stream.
 #pragma once
 #include <errno.h>

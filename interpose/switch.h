@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether what a library stands before is recorded (format/interpose.h). Each library has one of its own.
 //
 //   if (is_off()) return g_read(fd, to, size);      the first thing that a function does: a load and a branch

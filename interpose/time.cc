@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sleeps, and waits for other processes.
 #include <spawn.h>
 #include <stdio.h>

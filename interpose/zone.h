@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of functions that stand behind ours, as zones with values (format/values.h): what they were given, and what
 // they returned.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/address_space.h"
 
 #include <linux/perf_event.h>

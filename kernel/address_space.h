@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which files' code lies where in the processes of a run, as the kernel's records tell: mappings, forks, execs.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A way to learn from the kernel when threads run and wait. One object for one run; one thread at a time.
 #pragma once
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/cpus.h"
 
 #include <unistd.h>

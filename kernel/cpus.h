@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which CPUs there are.
 #pragma once
 #include <cstdint>

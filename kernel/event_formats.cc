@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/event_formats.h"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where things are in the kernel's records of its tracepoints: as tracefs describes them, read by libtraceevent.
 #pragma once
 #include <cstddef>

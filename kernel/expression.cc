@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/expression.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // DWARF expressions of tables of frames: where a frame, and what it saved, lies. Memory is the copy of a stack alone.
 #pragma once
 #include <elfutils/libdw.h>

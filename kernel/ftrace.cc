@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/ftrace.h"
 
 #include <fcntl.h>

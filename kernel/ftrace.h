@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Thread states by ftrace, for those who may: who woke whom, who took the CPU, which system call.
 //
 // An instance of tracefs of our own, by libtracefs, with the clock `x86-tsc`, which is the trace's own, so that times

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/late_ftrace.h"
 
 #include <poll.h>

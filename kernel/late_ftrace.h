@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ftrace that joins a program that runs already.
 //
 // To make an instance and to remove it takes the kernel a tenth of a second, most of it spent waiting for all CPUs

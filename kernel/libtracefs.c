@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/libtracefs.h"
 
 #include <tracefs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What we use of libtracefs. Its own header is not C++ (it converts an int to an enum); libtracefs.c includes both, so
  * that the C compiler compares them. */
 #pragma once

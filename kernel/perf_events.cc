@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/perf_events.h"
 
 #include <fcntl.h>

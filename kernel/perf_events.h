@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Thread states by perf_event_open, which needs no privileges where kernel.perf_event_paranoid is 2 or less.
 //
 // The program's first thread gets, before it calls exec, one software event per CPU that counts nothing, with

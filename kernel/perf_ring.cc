@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/perf_ring.h"
 
 #include <fmt/format.h>

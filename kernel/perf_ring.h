@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a CPU's events of perf_event_open write: records one behind the other in a ring that the kernel shares with us.
 #pragma once
 #include <linux/perf_event.h>

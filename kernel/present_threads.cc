@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/present_threads.h"
 
 #include <fstream>

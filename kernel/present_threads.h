@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The threads that a running process has.
 #pragma once
 #include <sys/types.h>

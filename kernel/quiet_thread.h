@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread of karst's own, beside the one that waits for signals.
 #pragma once
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times of the kernel's records (CLOCK_MONOTONIC_RAW) as ticks of the trace's clock: by interpolation between paired
 // readings of both.
 #pragma once

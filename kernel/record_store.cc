@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/record_store.h"
 
 #include <unistd.h>

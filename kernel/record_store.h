@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where collectors put what they learn: records in order of time, within a bound of memory, and the tasks they name.
 //
 // When the memory is full the oldest records go. What they said is folded into the state of every thread at the begin

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/recorder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Thread states of one run: chooses the best way that works, records in a thread of its own, and gives the log.
 //
 // ftrace knows who woke whom and which other processes took the CPU, perf events need no privileges

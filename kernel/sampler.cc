@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two threads: one takes samples out of the kernel's rings, which are small, the other has their stacks read, batch
 // after batch.
 #include "kernel/sampler.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program's threads do at moments of their CPU time, with their stacks, by perf events (cpu-clock).
 //
 // Every thread of the program, and of what descends from it, is interrupted by the kernel each time that it has used a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/tracefs_place.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where tracefs is, and what is left there of runs that were killed.
 #pragma once
 #include <sys/types.h>

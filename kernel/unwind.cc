@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "kernel/unwind.h"
 
 #include <dwarf.h>

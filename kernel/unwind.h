@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stacks of samples, by the tables of frames (.eh_frame) of the files whose code ran.
 //
 // A sample has registers and a copy of the top of the stack. The rules of the table find the caller's registers, as an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { defineConfig } from "vite";
 
 // Addresses are relative: the server has the page under a token, and an exported page has none.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { defineConfig } from "vitest/config";
 
 // In Chromium, against a karst binary: KARST names it, KARST_TRACE a trace of test/e2e/viewer_workload.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/allocator.h"
 
 #include <algorithm>

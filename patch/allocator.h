@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The code of an allocator that a program has in itself: where a thread stands in it, it may hold the allocator's
 // locks, and must not be made to call what takes memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module's code, instruction by instruction, and every place in it that something may jump or return to.
 //
 // Instructions are those of the frames (frames.h), decoded one after the other. Places that control may come to are

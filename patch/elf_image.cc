@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/elf_image.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file of an executable or library as the dynamic linker maps it: bytes by ELF address, and what it relocates.
 // Hostile input: every place is compared with the file before it is read. Runs in the sandbox (sandbox/sandbox.h).
 //

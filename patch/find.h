@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module's places and table, found by a sandbox (sandbox/sandbox.h): its file is somebody else's.
 #pragma once
 #include <array>

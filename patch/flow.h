@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What instructions do to where a function goes on, and which may stand elsewhere.
 #pragma once
 #include <cstddef>

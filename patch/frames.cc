@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/frames.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What .eh_frame says of a module's code: where each function begins and ends, where exceptions land in it, and how
 // deep the stack is at a place. Every x86-64 module has it, stripped or not.
 //

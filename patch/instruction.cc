@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/instruction.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One instruction of a module's code: what it does to the flow, and whether it may be executed elsewhere.
 #pragma once
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which frames are one function. A part that a compiler split off has a frame of its own, and is entered by jumps
 // alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where gcc's and clang's __builtin_longjmp() lands, which no function of libc is called for: Ruby's exceptions are
 // made so. Its other half, __builtin_setjmp(), is inlined: it puts an address within its own function and the stack
 // pointer into a buffer, and the jump goes there (gcc's manual, "Nonlocal Gotos").

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Goes back from the jump through the instructions that lead to it, until what they compute is a place in the module:
 // a table of addresses, a table of distances, or a number. Then its first entry tells.
 #include "patch/leaving.h"

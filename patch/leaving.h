@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether a jump to an address in a register or in memory leaves its function (a tail call), or goes on in it (a
 // switch, a computed goto).
 //

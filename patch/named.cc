@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each name of a function counts, as two may stand at one address. Names that are near are found by letters alone: what
 // the glob has before its first star, without regard to case.
 #include "patch/named.h"

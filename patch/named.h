@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of a module that a user named: where they begin, and names that are like a name that nothing has.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each function (joined.h) gets its stubs at its entry and exits, or the reason why not. Detours go first, then probes
 // (probe_places.h); short jumps come last, when it is known which padding is left (room.h).
 #include "patch/places.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where the functions of a module can be patched so that each entry and each exit passes a sled, and which functions
 // are left alone, with the reason. Nothing is written here.
 //

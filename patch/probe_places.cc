@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/probe_places.h"
 
 #include <algorithm>

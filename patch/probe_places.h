@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a jump can stand around a probe's NOP, amid a function, or around another place that a hook is to see.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/room.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What patches of a module cover, of which no two may meet, and padding where jumps can stand.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/sdt.h"
 
 #include <fnmatch.h>

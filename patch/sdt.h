@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Probes that a program's authors put into it with <sys/sdt.h>: one NOP each, and a note in the file that says where it
 // is, what it is called and where its values are at that moment.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What compilers did for tracing in a module that has sleds (format/sled_note.h): its other functions can be patched
 // beside them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/spare.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Room for jumps in a function itself, where padding is out of reach of a short jump: unoptimised code has none between
 // its functions.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/stack_arguments.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which functions take nothing from the stack that their callers' frames end with, as their own code shows. For code
 // without debug information, as Debian's programs are.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/stack_switchers.h"
 
 namespace karst::patch {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What switches stacks without a word to anybody: fibers of libraries, and of functions that programs have in
 // themselves. Their calls are one lane each where hooks go by the stack pointer (stacks=1).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes stubs. Each begins at a multiple of 16 bytes, as functions do; a sled begins at an even address, so that it
 // can be changed while threads execute it (arch/arch.h).
 #include "patch/table.h"

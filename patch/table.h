@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table that the runtime gets (format/patch_table.h), made from places.
 #pragma once
 #include <cstddef>

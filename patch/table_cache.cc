@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/table_cache.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What sandboxes found of modules (patch/find.h), kept from run to run: a second start of a program waits for no
 // analysis.
 //

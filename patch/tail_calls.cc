@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/tail_calls.h"
 
 #include <elfutils/libdw.h>

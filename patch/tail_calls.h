@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which tail calls of a module may be made in place (arch/x86_64/tail_hooks.S): those that pass nothing on the stack.
 //
 // A function that is passed nothing there passes nothing on there (symbols/register_parameters.h). Some functions of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The decoder of instructions as this room uses it: one, for 64-bit code. Any thread.
 #pragma once
 #include <Zydis/Decoder.h>

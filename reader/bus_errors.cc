@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One handler for all guards. It walks a list that only grows, whose entries are used again, so that it needs no lock;
 // an address in none of them has the effect that it would have had without us.
 #include "reader/bus_errors.h"

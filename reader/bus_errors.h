@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory that a file backs raises SIGBUS where the file has got shorter, its pages are damaged, or memory is short.
 //
 // While a BusErrorGuard lives such an access within its range meets zeros instead, and what is written there is lost:

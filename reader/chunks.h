@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From bytes to checked chunks: the file header, chunk headers, checksums, decompression. Nothing
 // here knows what a payload means.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compares neighbouring readings: each pair of them gives the trace's clock and the kernel's a stretch of time.
 #include "reader/clock_problems.h"
 

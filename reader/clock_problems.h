@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the readings of the clocks in a trace tell of its clock.
 #pragma once
 #include <cstdint>

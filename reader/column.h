@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A column of numbers: a vector that does not zero what is about to be written and that grows by
 // remapping pages instead of copying them. A hundred million events make gigabytes of columns;
 // with std::vector, clearing and copying them costs more than rebuilding the calls does.

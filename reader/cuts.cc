@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What switches do to the calls at hand (switches.h).
 #include <algorithm>
 #include <vector>

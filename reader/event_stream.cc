@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/event_stream.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread's events written anew: parts of its blocks as they are, and words that the reader puts between them.
 // Made whole first, looked at as blocks afterwards.
 #pragma once

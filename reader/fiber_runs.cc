@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/fiber_runs.h"
 
 #include <algorithm>

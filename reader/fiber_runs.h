@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs: which fiber a thread worked on from where to where, as its notes say (format/note.h, FiberNote).
 //
 // A note tells what it leaves and what it enters. So the oldest note behind a gap says whose the events before it are;

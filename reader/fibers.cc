@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/fibers.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fibers: stacks that a program switches itself, in one thread or in several. Each becomes a lane of its own, which all
 // that comes after takes for a thread. What the program said with karst_fiber_enter() (format/note.h, FiberNote):
 //

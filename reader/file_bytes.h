@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bytes of a file, aligned for the format's 8-byte words, mapped or read.
 #pragma once
 #include <sys/stat.h>

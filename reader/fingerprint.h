@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What tells a trace's contents from others', without reading them.
 #pragma once
 #include <array>

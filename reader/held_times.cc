@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One walk over the rows with the open calls on a stack. What is behind them: the latest time so far, in the order in
 // which the events came.
 #include "reader/held_times.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Calls promises of its columns (reader/model.h), where the clock of a thread ran backwards or its events say so.
 #pragma once
 #include <cstdint>

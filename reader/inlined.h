@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the compiler inlined into functions, as debug information tells it.
 //
 // An inlined function has no sled, so no events: nothing here says that it ran, how often or how long. It says that a

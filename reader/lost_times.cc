@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/lost_times.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When events of a process are lost, so that what other threads did meanwhile may be missing from a fiber's history.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/mapping.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file mapped for reading, whose reader survives that others write to it.
 //
 // Where a mapped file is cut short, or its disk fails, the processor's next look at it raises SIGBUS. Here that is no

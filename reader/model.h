@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a trace holds once its bytes are checked: plain values, no file format left in them.
 //
 // process  one process image          thread  one thread of it

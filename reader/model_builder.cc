@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From what records said to the model: chunks in the order of their need, then what records leave out and how they go
 // together. model_records.cc reads the records.
 #include "reader/model_builder.h"

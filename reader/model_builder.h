@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From chunks to the model: fills processes, clock, sources and the list of blocks; makes what
 // records leave out (stand-ins, fallback names); first of two contradicting records wins.
 #pragma once

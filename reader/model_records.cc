@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What each record says, put into the model as it comes: the part of ModelBuilder that reads chunks. A record that
 // contradicts an earlier one, or that cannot be, is left out and listed. model_builder.cc makes a whole of it.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/moments.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Kept moments as people and programs name them.
 #pragma once
 #include <cstdint>

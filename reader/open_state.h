@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a thread is inside at some moment: all that the meaning of later events depends on. Whoever writes a part of a
 // thread's history as a trace of its own puts this before it (engine/cut/cut.cc).
 #pragma once

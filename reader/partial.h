@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of a thread for who cannot wait for all of them, or may change his mind.
 #pragma once
 #include <algorithm>

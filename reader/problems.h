@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gathers what is wrong with a file: repeated trouble of one kind becomes one line with a count, so
 // that a badly damaged file neither floods the user nor the memory.
 #pragma once

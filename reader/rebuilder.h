@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rebuilds the calls of one thread from its events.
 //
 // A thread's kept history is a list of segments, each without a gap in the block sequence; each is rebuilt alone,

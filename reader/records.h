@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The records of a chunk that holds a table, one after the other.
 #pragma once
 #include <fmt/format.h>

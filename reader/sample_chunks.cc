@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/sample_chunks.h"
 
 #include <algorithm>

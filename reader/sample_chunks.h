@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SMSR, SMFN, SMST and SMPL chunks to a SampleLog, and parts of one.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What threads did at some moments of their CPU time: stacks of calls, also of code that nobody traces.
 //
 // sample   a moment, a thread, and its stack; it stands for a period of CPU time

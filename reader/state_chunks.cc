@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/state_chunks.h"
 
 #include "reader/records.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // STSR, TASK and STEV chunks to a StateLog.
 #pragma once
 #include "reader/chunks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parts of a log of thread states.
 #include <algorithm>
 #include <unordered_map>

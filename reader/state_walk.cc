@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/state_walk.h"
 
 #include <algorithm>

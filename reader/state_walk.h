@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The one place that knows what records of thread states mean: goes through them in order of time and says which state
 // each thread of the run enters when, and who is on each CPU. Columns are made of it (States), excerpts are made with
 // it (excerpt_states), and collectors forget their oldest records with it (StateFold).

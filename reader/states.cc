@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/states.h"
 
 #include <algorithm>

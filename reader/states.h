@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What threads did beside their calls: ran, waited for a CPU, were blocked.
 //
 // task      a thread as the kernel knows it, of the run or of another process (format::TaskRecord)

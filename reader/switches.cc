@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/switches.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When functions were switched off and on, and what that makes of events (docs/trace-format.md, SwitchRecord).
 //
 // A switch *blinds* its functions from its begin on: their events say nothing, calls of theirs that are open are cut.

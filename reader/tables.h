@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Typed views of table payloads (TableHeader, records, heap), with every reference checked.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The states of one thread: which there is at a moment, and times by prefix sums.
 #include <algorithm>
 

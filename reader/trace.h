@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Opens a .karst file: bytes -> checked chunks -> model; events stay in the mapped file until
 // a thread's calls are rebuilt.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reader/tracing_times.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When tracing itself kept a thread: while memory was made for its next events, as notes in its blocks say
 // (format/note.h, Overhead::kMemory).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sandbox/credentials.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whose rights a lookup has: files that a traced program names are opened as its user, not as root.
 #pragma once
 #include <sys/types.h>

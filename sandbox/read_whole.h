@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading until all of it is there.
 #pragma once
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>

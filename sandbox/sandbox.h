@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Work on files that a traced program names, in a process of its own with few rights.
 //
 // What a hostile or damaged module, debug file, source or perf map does to elfutils, libiberty, zstd or Zydis happens

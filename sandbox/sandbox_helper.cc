@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sandbox/sandbox_helper.h"
 
 #include <condition_variable>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A second thread in a sandbox, for work that has two halves: `karst run` waits for what is found in a program's code
 // before the program may begin.
 //

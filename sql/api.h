@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Karst uses of DuckDB's C API (its duckdb.h 1.4), declared here as the library is loaded when it is needed.
 // Handles are pointers to what only the library knows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls as a query sees them: the relation of answers/ with what leads from call to call, over the columns of a thread
 // as they are. No more threads' calls are in memory at once than are being gone through.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Columns of a table in DuckDB's vectors, made of a relation's fields.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sql/database.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Traces as a database that SQL asks. It is in memory, and reads and writes no file but those it is told of.
 #pragma once
 #include <cstddef>

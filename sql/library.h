@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libduckdb.so, which is a package of its own and is loaded for a query alone.
 #pragma once
 #include <filesystem>

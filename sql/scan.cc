@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sql/scan.h"
 
 #include <algorithm>

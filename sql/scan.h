@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rows of a relation as a query takes them: in pieces, which several threads go through at once.
 #pragma once
 #include <cstddef>

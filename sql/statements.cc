@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where statements end, as DuckDB's parser has it: quotes, names in quotes, comments, and texts between dollars.
 #include <algorithm>
 #include <cctype>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sql/table_function.h"
 
 #include <exception>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A table as DuckDB asks for its rows: a table function that writes the columns which a query takes, from several
 // threads at once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables of a trace: every relation whose rows a trace has by itself, and views over them.
 #pragma once
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/cache.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Symbol tables kept from run to run, one file for each build-id.
 //
 // A build-id names a module's contents, so a table found by it needs no look at the module, which may even be

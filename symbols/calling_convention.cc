@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/calling_convention.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calling convention: in which registers, and where on the stack, arguments and results are passed (System V ABI,
 // AMD64 supplement, 3.2.3; for C++ classes the Itanium C++ ABI, 3.1.2).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/demangle.h"
 
 #include <libiberty/demangle.h>

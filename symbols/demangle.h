@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Link names as a person reads them.
 #pragma once
 #include <string>

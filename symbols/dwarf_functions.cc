@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/dwarf_functions.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What DWARF (2 to 5, compressed or not) says about functions, collected in one pass over its units.
 // Private to symbols/.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/dwarf_inlined.h"
 
 namespace karst::symbols {

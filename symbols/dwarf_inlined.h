@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What was inlined into one function, gathered while its DWARF is walked. Private to symbols/.
 #pragma once
 #include <cstddef>

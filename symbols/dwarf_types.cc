@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/dwarf_types.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The types of C and C++, as DWARF has them.
 #pragma once
 #include <elfutils/libdw.h>

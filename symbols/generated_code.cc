@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/generated_code.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of a process's generated code, from the file that it keeps for perf (symbols/perf_map.h), read in a sandbox.
 #pragma once
 #include <cstdint>

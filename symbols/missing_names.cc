@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/missing_names.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What names and lines were not found, as the one line that a command says of it. A program with a hundred stripped
 // libraries has a hundred reasons; they differ in a path and a build-id, and hid what else was said.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/module_tables.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The symbol tables of modules, as lookups want them: out of the cache, or read in a sandbox; the last ones at hand.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/open_trace.h"
 
 #include "symbols/missing_names.h"

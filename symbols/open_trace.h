@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Opens a trace so that its functions have names, also a raw one, as programs write of themselves.
 #pragma once
 #include <filesystem>

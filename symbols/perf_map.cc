@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/perf_map.h"
 
 #include <fcntl.h>

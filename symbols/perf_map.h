@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of code that a program made while it ran, from the file that it keeps of them for perf.
 //
 // Compilers at run time (V8, the JVM's perf-map-agent, .NET, PyPy, CPython's -X perf, LuaJIT) append a line for each

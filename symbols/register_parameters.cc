@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/register_parameters.h"
 
 #include <dwarf.h>

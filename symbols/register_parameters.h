@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions whose parameters all travel in registers. What such a function calls by a tail call is passed nothing on
 // the stack, either: that would have to fit into the words that the function itself was passed there (System V ABI;
 // gcc's and clang's conditions for a sibling call). So karst may call in place of its jump (arch/x86_64/tail_hooks.S).

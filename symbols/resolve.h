@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fills in the names, files and lines of a process's functions.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/sampled_names.h"
 
 #include <fmt/format.h>

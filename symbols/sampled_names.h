@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names, files and lines of code that was sampled.
 #pragma once
 #include "reader/samples.h"

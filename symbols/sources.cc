@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/sources.h"
 
 #include <sys/stat.h>

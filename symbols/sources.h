@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Source files: where they are now, and their text.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The symbol whose range has the address is the variable. Its type, by DWARF, says which member lies there: classes and
 // arrays are gone into until one begins at the address that is no class of the program's own.
 #include "symbols/static_locks.h"

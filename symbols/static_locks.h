@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The names of variables that are locks, or that locks lie in.
 #pragma once
 #include "reader/model.h"

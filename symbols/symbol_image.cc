@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/symbol_image.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bytes of a symbol table, in memory and in the cache.
 //
 //   image := ImageHeader ImageRow*row_count ImageInlined*inlined_count heap

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/symbol_table.h"
 
 #include <algorithm>

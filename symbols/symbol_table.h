@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The functions of one module (executable or shared library), sorted by address, built in one pass over its ELF symbols
 // and its debug information.
 //

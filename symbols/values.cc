@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols/values.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a function's arguments and what it returns lie as its calls begin and end, and how to show them: from DWARF,
 // and where that speaks of the stack frame, which is not there yet at an entry, by the calling convention (System V
 // ABI, AMD64 supplement, 3.2.3). C and C++.

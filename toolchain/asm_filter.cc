@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/asm_filter.h"
 
 #include "format/sled_note.h"

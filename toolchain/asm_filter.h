@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Turns what gcc writes for `-p -mfentry -mrecord-mcount -minstrument-return=nop5 -mrecord-return` into Karst's
 // sleds and their table (format/sled_note.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clang has no specs. Our options stand in front of the user's, so that the user's win, between two marks (clang 14)
 // that keep it quiet about those that a step does not use. What is linked in comes along where the command line looks
 // like a link; not in relocatable links, whose result is linked again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/clang_objects.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What clang's integrated assembler wrote, made smaller: its table of sleds (xray_instr_map, 32 bytes a sled and two
 // relocations) becomes karst_clang_sleds (format/sled_note.h: 4 bytes a function with one relocation, 2 bytes an exit).
 // And quicker while tracing is off: clang's sled at an entry is a jump over NOPs, and becomes two NOPs.

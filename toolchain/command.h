@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The command lines that the wrappers run.
 #pragma once
 #include <string>

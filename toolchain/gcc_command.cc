@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/command.h"
 #include "toolchain/lists_object.h"
 

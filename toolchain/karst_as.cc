@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst-as: what karst-gcc.specs runs in the assembler's place. Filters the compiler's text and becomes `as`, which
 // reads the result on its standard input. Arguments are those of `as`, then --karst-source and the source, which is
 // absent when the driver pipes it (among the arguments of `as`, which take operands, it could not be told).

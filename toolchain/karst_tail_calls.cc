@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst-tail-calls FILE: what karst-clang runs when it has linked a program or library. Marks, in the tables of clang's
 // sleds, the tail calls that pass nothing on the stack (format/sled_note.h), as far as debug information and names
 // tell. gcc tells it while it compiles (sibling_call.h). A file without such tables stays as it is; so does one that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/lists_object.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The lists of functions that a program carries (format/filter_list.h), as an object file to link into it.
 #pragma once
 #include <string>

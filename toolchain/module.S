@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Linked into every traced executable and shared library: the note of format/sled_note.h, and the constructor and
 // destructor by which a module that comes later tells the runtime. Without the runtime both do nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Linked into modules that have an unwinder of their own inside (-static, -static-libgcc), with --wrap=_Unwind_SetIP: where
 // execution goes on after a throw is said to that unwinder here, and told to libkarst, if it is there, which asks the
 // same unwinder which calls are gone (runtime/ways_out/unwind.cc). All references are weak: nothing is linked in for them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/request.h"
 
 #include <algorithm>

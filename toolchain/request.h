@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What was asked of a wrapper: its own options (--karst-...), taken out of the command line, and what is left of that
 // for the compiler.
 #pragma once

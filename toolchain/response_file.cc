@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/response_file.h"
 
 #include <cctype>

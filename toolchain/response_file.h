@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Response files: @FILE among a compiler's arguments stands for the words in the file.
 #pragma once
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "toolchain/sibling_call.h"
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What gcc says of a sibling call (a tail call, in its words) beside the jump, when asked to put its RTL into the text
 // (-dP): gcc/doc/rtl.texi, "Side Effect Expressions": (call FUNCTION NBYTES).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst-gcc, karst-g++, karst-gfortran, karst-clang, karst-clang++ (by the name it is run under): the real compiler,
 // told to emit what Karst patches. All arguments pass unchanged but those that begin with --karst-.
 //

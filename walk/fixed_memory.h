@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a walker (walk/walker.h) remembers, in a fixed place and size: for the runtime, which allocates nothing. All
 // zero is a fresh one. What does not fit makes the walker forget.
 #pragma once

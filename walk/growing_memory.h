@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a walker (walk/walker.h) remembers, without a limit but the events' number. Outside of the runtime alone.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What marks mean: ways out of calls, jumps, and switches of stacks and fibers. All of it is rare beside calls. It is
 // part of the walker (walk/walker.h), which includes this at its end.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The values that a walker (walk/walker.h) works with, and that its memory keeps: open calls, calls of stacks that were
 // left, places that longjmp may go to, and what did not fit.
 #pragma once

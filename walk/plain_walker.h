@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A walker for visitors that need no speed of their own on the fast path, and no switches: they say what they care
 // about, the rest is here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a thread's events mean: which calls they begin and end. The one place that decides it; everything that reads
 // events is a visitor of this walker. The reader makes rows of calls (reader/rebuilder.h), collect/ asks what is open,
 // counts and samples, the runtime's budget samples within the traced process.

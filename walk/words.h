@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The words of a block: which of them are in a stretch of time. format/event.h says what they are.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An explanation (analysis/explain.h) in words. `karst explain` prints them and the page shows them, so both say the
 // same. Texts are fit to be shown: names without parameters, nothing in them that a terminal would obey.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Findings in words, for karst diff and the page: one finding is one sentence, who calls what how often, or what takes
 // how long, and how sure that is.
 #pragma once

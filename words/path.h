@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Paths of calls as text: "main > work x19 > leaf".
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "words/waits.h"
 
 #include <fmt/format.h>

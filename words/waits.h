@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Waits (analysis/waits.h) in words, and who was waited for. Texts are fit to be shown: names without parameters,
 // nothing in them that a terminal would obey.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bytes' way to the disk for TraceWriter: a temporary file with buffering and sticky errors, or memory.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "write/synthetic.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Traces of programs that never ran: any size and shape, the same for the same numbers. For
 // measuring readers and exporters, for tests, and as seeds for fuzzing.
 #pragma once

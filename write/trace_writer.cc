@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "write/trace_writer.h"
 
 #include <fmt/format.h>

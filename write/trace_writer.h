@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes a .karst file (format/trace.h, docs/trace-format.md) from plain values. The other writer is
 // runtime/snapshots/raw_trace.cc, for snapshots that a traced process makes of itself.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Knows the few instructions that compilers put between a sled and the end of a function: NOPs that align the jump,
 // lfence, then a return or a jump. Everything else is unknown, so nothing is patched on a guess.
 #include "arch/x86_64/branch.h"

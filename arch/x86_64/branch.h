@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The instruction that leaves a function, behind an exit's sled: whether it leaves always, or on a condition.
 #pragma once
 #include <cstdint>

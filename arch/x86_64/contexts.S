@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // jump_fcontext(to, data) and ontop_fcontext(to, data, function) of libboost_context: told of, then libboost_context's
 // own, which must find the stack as its caller has it. interpose/contexts.cc.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // arch/cpu.h for x86-64: each is one or two instructions.
 #pragma once
 #include <cstddef>

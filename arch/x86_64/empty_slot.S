@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // bool karst_has_empty_slot(const Event* slots, std::uint32_t count): one of them is 0. Run for every block that is
 // left where nobody tells of signal handlers (runtime/recording/interruptions.h), so it looks at two slots at a time:
 // with general registers alone it was a fortieth of a call's cost.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What times hooks (runtime/budget/event_cost.cc): calls of nothing but a body of `rcx` multiplications, one after the
 // other, which is work of some ten nanoseconds as programs have it between events.
 //

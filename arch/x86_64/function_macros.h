@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clang-format off
 // What functions are made of that call one in C++ and go on, most of them into the one that they stand before. For the
 // assembler alone. Any call may change the registers that they save, so no unwinder asks where those are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The hooks of functions that the program's own code is called for (runtime/values/handlers.h). The handlers are called
 // within the call: behind its enter, and before its exit. What is noted of the call's values lies where it does for others
 // (hooks.S: VALUES). The sled's registers are where PUSH_SOME and PUSH_REST put them (format/values.h: SavedRegisters).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clang-format off
 // What hooks are made of (hooks.S, watch_hooks.S). For the assembler alone.
 #include "runtime/recording/state.h"

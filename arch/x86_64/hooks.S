@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The hooks: what a patched sled calls, by way of its function's trampoline.
 //
 //   sled:        call trampoline

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // __cyg_profile_func_enter(function, call site) and __cyg_profile_func_exit: what code made with
 // -finstrument-functions calls, as it calls any function of C. They look up the function's id and go on as a trampoline
 // does (hooks.S), so the same hooks serve them.

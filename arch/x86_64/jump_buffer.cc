@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "arch/jump_buffer.h"
 
 namespace karst::arch {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions that return twice. Each notes the place and goes on into libc's own, which must find the stack and the
 // registers that it saves as its caller has them: nothing stays on the stack, only what a call may change is changed.
 //

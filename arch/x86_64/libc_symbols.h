@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which versions of libc's functions the runtime and its companions are linked with: the first that there was on this
 // processor. glibc 2.34 gave these a new version as they moved into libc.so.6, and meant the same. Compilers read this
 // before everything else (runtime/CMakeLists.txt), so that no source has to.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread or a process that libc knows nothing of (system/own_thread.h, system/own_process.h), and single-stepping.
 //
 // karst_make_thread(flags, top of its stack, tid, thread-local pointer, body): the first four are clone()'s, the word

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The runtime's own note (format/sled_note.h): a static program with it traces itself.
 #include "format/sled_note.h"
 

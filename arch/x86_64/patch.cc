@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What sleds are, off and on, byte by byte; the three passes that change one while threads execute it; trampolines.
 #include "arch/arch.h"
 #include "arch/cpu.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The hook of probes (runtime/unbuilt/probes.h), in the middle of any function.
 //
 //   stub:   lea  -128(%rsp), %rsp     (below what the function may have there without having moved the stack pointer)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The code that karst has another process execute (arch/remote_call.h). It is copied, so it refers to nothing but
 // itself and the RemoteCall behind it.
 //

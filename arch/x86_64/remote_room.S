@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Room for code that karst attach has a thread execute (arch/remote_call.h).
 	.text
 	.globl	karst_attach_room

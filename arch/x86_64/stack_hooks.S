@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The hooks of `karst run --fibers=stack` (runtime/fibers/stacks.h): they see to it that the thread's stack is known, then
 // the hook in force records the event as it does without them. They leave the stack as they found it.
 #include "arch/x86_64/hook_macros.h"

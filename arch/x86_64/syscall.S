@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // syscall(), so that a filter of system calls that is installed by it is noticed (process/prctl.cc). All other numbers
 // go on into libc's own with registers and stack as they came: it may be a fork.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tail calls that last until their callee returns: the hook calls in place of the jump.
 //
 //   sled:        call trampoline                       (in front of `jmp callee`)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where threads begin that pthread_create makes (ways_out/threads.cc): the one frame below all calls of the thread. Its
 // personality routine is called when a forced unwind (pthread_exit, pthread_cancel) has passed all of them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "arch/x86_64/vectors.h"
 
 #include <cpuid.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Where the vector and x87 registers are kept while other code runs: xsave's area, as the processor has it for these
  * parts.
  */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The hooks of watched functions (watching/watch.h): they record the event as karst_hook_trace does (hooks.S) and keep the
 // thread's stack of open watched calls.
 #include "arch/x86_64/hook_macros.h"

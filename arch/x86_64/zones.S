@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst_api_zone_enter(name) and karst_api_zone_leave(name): a zone begins, and ends. A zone is a call of the function
 // that its name stands for (runtime/modules/note_names.h), so the hooks in force record it, as they do for
 // __cyg_profile_func_enter (instrument.S).

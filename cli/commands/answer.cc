@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/answer.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What commands have in common whose answer is a relation (answers/relation.h): their options, and how rows are sorted,
 // cut and printed, for people and for programs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst attach: waits until places in a running process are reached, and writes what led there.
 #include "collect/launch/attach.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst calls: each call as a row.
 #include "answers/calls.h"
 

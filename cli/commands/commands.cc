@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The list of subcommands: parses the command line and hands over to one of them.
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/count.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst run --count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
 #pragma once
 #include <optional>

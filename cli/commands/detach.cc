@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst off --detach: the process runs on with the code that its files have, until it is attached to again.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst diff: what changed between two traces, or two parts of one.
 #include "analysis/diff.h"
 

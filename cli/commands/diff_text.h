@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst diff found, in lines.
 #pragma once
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst explain: why one call took longer than its siblings.
 #include "analysis/explain.h"
 

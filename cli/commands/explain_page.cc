@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/explain_page.h"
 
 #include <fmt/format.h>

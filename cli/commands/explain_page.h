@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst explain says of a call, ready to be printed: as text, and as a page of one file.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst export: a trace in another tool's format.
 #include "export/export.h"
 

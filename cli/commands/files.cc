@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst files: calls to files, sockets and pipes, by file or by function.
 #include "analysis/files.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst flame: calls merged by their path, as a flame graph, folded stacks for other tools, or a tree.
 //
 // Folded: one line for each path with its own weight, which Brendan Gregg's flamegraph.pl, inferno and speedscope read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page that karst flame writes: the picture of flame_svg.h with a script that zooms and searches in it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/flame_svg.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Flame graphs as pictures: who points at a frame is told its whole name and time.
 #pragma once
 #include <string>

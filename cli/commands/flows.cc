@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst flows: calls that lead to one another, in whatever thread; coroutines among them.
 #include "analysis/flows.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst report shows of functions in place of a table: how their calls' durations spread, and who calls whom.
 #pragma once
 #include "cli/commands/answer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst report --callers: functions with their callers and callees.
 #include <fmt/format.h>
 

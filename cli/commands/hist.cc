@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst report --hist: how the durations of a function's calls spread, as bars in the terminal.
 #include <fmt/format.h>
 

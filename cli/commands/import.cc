@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst import: another tool's trace as a .karst file.
 #include "import/import.h"
 

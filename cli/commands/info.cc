@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst info: what a trace holds.
 #include <fmt/format.h>
 #include <sys/wait.h>

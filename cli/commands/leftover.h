@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program left, a core or its arena's file, becomes a trace: the part of karst resolve that is not about traces.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst on --level, karst ps --levels: functions with handlers of a process that runs, and how much these are to do.
 #include <fmt/format.h>
 

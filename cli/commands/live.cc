@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/live.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a running process's arena says now, for `karst ps` and `top`.
 #pragma once
 #include <cstdint>

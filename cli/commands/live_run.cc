@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/live_run.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `karst run --live`: the calls of a run's processes as text while they make them, from a thread of its own.
 #pragma once
 #include <sys/types.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/live_tree.h"
 
 #include <fmt/compile.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls of running processes as text, for `karst tail` and `karst run --live`: what collect/live/tail.h finds,
 // named and drawn. A line has its time, its thread, how long the call took, and the call, indented.
 #pragma once

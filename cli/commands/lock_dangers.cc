@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/lock_dangers.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What holds of locks say of deadlocks: pairs of locks that were taken in both orders, rings of more locks, and locks
 // that were never released.
 #pragma once

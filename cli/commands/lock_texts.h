@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How locks, threads and times are called where `karst locks` tells of them.
 #pragma once
 #include <fmt/format.h>

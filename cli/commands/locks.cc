@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst locks: waits for locks, by lock and by pair of functions; who had them, and what that says.
 #include "analysis/locks.h"
 

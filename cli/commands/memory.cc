@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst memory: who took memory, how much, and what of it stayed.
 #include "analysis/memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/memory_use.h"
 
 #include <algorithm>

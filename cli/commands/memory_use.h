@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the part of a trace that was asked for took of memory, for the commands that show it: memory, flame and stacks.
 #pragma once
 #include "analysis/memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst notes: what the program said of itself, a row for each.
 #include "analysis/notes.h"
 

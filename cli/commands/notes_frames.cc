@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The first frame of a name is in no sum unless somebody marked where it begins.
 #include "cli/commands/notes_frames.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst notes --frames: how long frames took (analysis/frames.h).
 #pragma once
 #include <cstdint>

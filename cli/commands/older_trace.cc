@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/older_trace.h"
 
 #include <fcntl.h>

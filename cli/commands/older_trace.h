@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file that `karst run` writes: an older trace there is kept until the new one has something in it, and under sudo
 // it is the caller's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst on, karst off: switching tracing of a process while it runs.
 #include <fmt/format.h>
 #include <signal.h>

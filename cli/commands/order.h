@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst export --to order: in which order a linker should lay out the functions of a program.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls merged by their path, for karst flame and its formats.
 #pragma once
 #include <cstdint>

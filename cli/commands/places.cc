@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst places: which functions of a program can be traced as it is, and why the others cannot.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst on, off and ps do besides their own: one process in detail, levels of handlers, and letting go of it.
 #pragma once
 #include <string>

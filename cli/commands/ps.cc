@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst ps: which processes are traced, or one of them in detail.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst query: traces asked in SQL.
 #include <fmt/format.h>
 #include <sys/sysinfo.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst resolve of a core, or of an arena's file: a trace of what a program left.
 #include "collect/recover/recover.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst report: time by function, or by value of the calls of some.
 #include "analysis/report.h"
 

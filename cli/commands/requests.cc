@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst requests: what was done for each request, in all threads.
 #include "analysis/requests.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst resolve: makes a whole trace of a raw one, which a program has written of itself, or of what one left.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst run: runs a program traced and writes its trace.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/run_summary.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst run says at its end: the trace in a line, and globs that meant nothing.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst samples: the code that threads' CPU time went into, or in which they waited, traced or not, by samples.
 #include "cli/commands/samples.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Samples of threads' CPU time: the option of karst run, words for people.
 #pragma once
 #include <cstdint>

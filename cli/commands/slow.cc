@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst slow: calls that took far longer than their function usually does, and what they waited for.
 #include "answers/slow.h"
 

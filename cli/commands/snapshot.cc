@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst snapshot: the last moments of a process that goes on.
 #include "collect/live/snapshot.h"
 

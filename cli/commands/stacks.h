@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls merged by their path as a tree for people, with counts and times, and as JSON.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst ps PID: one traced process, looked at from outside.
 #include <fmt/format.h>
 

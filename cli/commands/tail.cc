@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst tail: the calls of a traced process while it makes them, as text.
 #include <fmt/format.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst top: what a traced process does now, looked at again and again.
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst tree: the calls of a trace, nested.
 #include "analysis/tree.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Walk a thread's waits, and its notes, along with its calls as a tree shows them: which come next, and how deep.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of one function that follow each other in a tree, with nothing shown below them: one line for all of them.
 //
 // A line is due until something else comes. What comes below the last of the calls shows that it is no repeat of those

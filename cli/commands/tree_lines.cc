@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/tree_lines.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lines of a tree: what stands before a name, how far it is indented, and how it fits the screen.
 #pragma once
 #include <cstddef>

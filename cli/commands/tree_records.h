@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Records (NoteKind::kRecord) that follow each other in one call, with nothing between them: one line for all that say
 // the same. Those of memory say the same as soon as their function is one, and their sizes are added up; others where
 // every value is.

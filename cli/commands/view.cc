@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst view: a trace in the browser.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/commands/watching.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Watching for slow calls in a process that runs: what `karst on --slowest`, `--over` and `karst off --watches` do.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst where: the calls that each thread is in: of a process that runs or hangs, a core, an arena's file, a trace.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/chosen_functions.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of a running process that patterns mean, for commands that switch them.
 #pragma once
 #include <cstdint>

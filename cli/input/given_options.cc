@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/given_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The options of format/option_table.h as a command is given them: by KARST_OPTIONS, and by its command line, which
 // wins.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/kept.h"
 
 #include <fmt/format.h>

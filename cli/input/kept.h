@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Moments that a trace keeps (format/moments.h): how they are told, and the part of a trace that is one of them.
 #pragma once
 #include <cstddef>

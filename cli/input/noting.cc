@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/noting.h"
 
 #include <fmt/format.h>

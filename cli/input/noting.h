@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --args and --returns: which values are noted, as `karst run`, `karst on` and `karst attach` have them.
 #pragma once
 #include <cstdint>

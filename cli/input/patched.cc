@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/patched.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst says of code without sleds that it has patched, or was asked to patch.
 #pragma once
 #include <set>

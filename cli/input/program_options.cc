@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/program_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `karst run` does with --count and without: which functions and processes, and how a program is made ready to be
 // started.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/states.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the commands have in common about thread states: options of karst run, words for people.
 #pragma once
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --system: what of a program's calls to its system is recorded, by libraries that stand before it (interpose/).
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which process a command means: a number, a name, or on a terminal a choice.
 #pragma once
 #include <string>

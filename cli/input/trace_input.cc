@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/trace_input.h"
 
 #include <fmt/format.h>

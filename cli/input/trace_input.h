@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the subcommands that read a trace have in common: its options, and opening it.
 #pragma once
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/input/watch_options.h"
 
 #include <utility>

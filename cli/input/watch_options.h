@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --slowest, --over and --margin, as `karst run` and `karst on` have them.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/text/call_name.h"
 
 #include <fmt/format.h>

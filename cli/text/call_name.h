@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How commands name one call: `4505@54731245ns`, its thread's number and when it began, since the trace's start.
 #pragma once
 #include <cstdint>

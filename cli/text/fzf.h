@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A choice by typing, as the user knows it: fzf's, where that is installed.
 #pragma once
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The help's layout, and messages in place of CLI11's own, which tell of its types and ranges.
 #include "cli/text/help.h"
 

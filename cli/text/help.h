@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst says of its own command line: help in lines of 80 columns, and messages about what cannot be understood.
 #pragma once
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/text/html.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pages that a command writes: one file each, which loads nothing and may run no script but the page's own.
 #pragma once
 #include <string>

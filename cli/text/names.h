@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Function names that fit a column of a table.
 #pragma once
 #include <string>

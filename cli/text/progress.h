@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A line on stderr while work takes long, for people who look on.
 #pragma once
 #include <atomic>

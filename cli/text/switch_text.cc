@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/text/switch_text.h"
 
 #include <fmt/format.h>

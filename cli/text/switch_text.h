@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What was not traced when, in words: for `karst info` and `karst tree`.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/text/table.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables for people, in every command that prints one. A table has columns with names; the last one is elastic: it
 // holds what is read, mostly a function's name, and takes what is left of the line.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/text/terminal.h"
 
 #include <fcntl.h>

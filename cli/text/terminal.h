@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What output is for: a person's terminal, or another program. Text for a terminal fits its width, has colours and goes
 // through a pager; anything else gets the same plain text everywhere, cut by nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text for terminals: how wide it is, what of it fits. What it says is base/text.h's.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bytes of an arena: a memfd or a file that its process, and perhaps an enemy, changes while it is read; or memory.
 //
 // A descriptor is read by system calls: what its owner does to it (holes, pages that cannot be had, file systems that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/arena/view.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A traced process's arena (format/arena.h), read from outside: while it runs, hangs, or after it died.
 //
 // Nothing in the arena is trusted. Sizes come from the descriptor, the layout is checked against them once, every value

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/arena/watch.h"
 
 #include <algorithm>

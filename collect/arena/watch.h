@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What --slowest and --over watch for: rules, and which functions of a process they mean.
 //
 // The process itself times the calls and keeps those that are wanted (format/watch.h, runtime/watching/watch.h); it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The watched part of an arena (format/watch.h), as ArenaView has it.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/arena/writer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What outsiders write to a process's arena: which functions are traced, what is watched for, the control page.
 //
 // ArenaView looks and this writes, so an arena in a core file or in memory can be looked at and never be written to.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/inject/allocator.h"
 
 #include <sys/stat.h>

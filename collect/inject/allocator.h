@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An allocator that the program of a process has in itself (patch/allocator.h).
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What may be written over a process's code and taken back: the jumps of functions, probes and detours, as the tables
 // say that the process has (format/patch_table.h). What it says is not believed further than its own code goes.
 #pragma once

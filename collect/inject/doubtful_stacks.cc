@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/inject/doubtful_stacks.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stacks that have words from the allocator or the dynamic linker, which may be old: of a shell at its prompt, of an
 // interpreter that computes. Their frames are found as an exception's are, by the files' tables (kernel/unwind.h),
 // while the thread is stopped: which takes a part of a millisecond once the files have been read.

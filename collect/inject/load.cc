@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/inject/load.h"
 
 #include <elf.h>

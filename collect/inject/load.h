@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bringing a library into a process that runs: one thread of it is made to call the process's own dlopen. Then it may
 // be made to call functions of libkarst's.
 //

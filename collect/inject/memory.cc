@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/inject/memory.h"
 
 #include <elf.h>

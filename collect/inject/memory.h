@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A running process's memory and what is mapped there, from outside.
 //
 // Both are hostile: a process may say anything in its memory, and change it while it is read. Reads are bounded, and no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The jumps of functions without sleds, of probes and of detours, in a process that runs (format/patch_table.h).
 //
 // libkarst has mapped the stubs by then. Jumps are written while all threads are stopped, and only over bytes in the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/inject/slots.h"
 
 #include <elf.h>

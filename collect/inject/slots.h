@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The slots by which a program's modules call setjmp, longjmp, the unwinder and their like. Where libkarst comes to a
 // process that runs, they were bound before: so that it sees ways out of calls (runtime/ways_out/ways_out.h), each is
 // made to lead to what libkarst has of that name. It goes on into libc's, also when nothing is traced any more.

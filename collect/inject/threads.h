@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which thread of a process may be made to call dlopen now, and how it goes on afterwards.
 #pragma once
 #include <sys/types.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One thread of another process under ptrace. It is seized: no signal is sent, and if karst dies the kernel lets it go
 // on where it stands.
 //

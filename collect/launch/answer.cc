@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An answer is a small trace file in a sealed memfd: who asks copies its chunks, or reads it like any foreign trace.
 #include "collect/launch/answer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What karst run alone knows of a stretch of time, beside the calls: thread states and the triggers that were hit.
 // Given to who writes a snapshot (format/session.h, kAsks), and asked for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finding a traced process from outside, and its arena.
 //
 // A process has its arena as a descriptor (/proc/PID/fd, a link to "/memfd:karst-arena (deleted)"). `karst run` holds

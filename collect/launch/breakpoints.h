@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hardware breakpoints in other processes, by perf_event_open: they cost nothing until they are hit, stop nothing, and
 // tell when which thread was there with which arguments in its registers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/choose_functions.h"
 
 #include <algorithm>

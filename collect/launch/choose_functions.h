@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Applies a choice of functions (choice/function_choice.h) to processes that run, by their arenas.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/dead_sleds.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tools that rewrite a program behind the linker (llvm-bolt) put its functions elsewhere. Sleds are then where the
 // functions were: in code that nobody executes.
 #pragma once

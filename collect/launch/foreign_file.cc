@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/foreign_file.h"
 
 #include <fcntl.h>

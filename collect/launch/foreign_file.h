@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Files that other processes name: links in /proc/PID/fd, paths in /proc/PID/maps, programs that are reported.
 //
 // What such a name leads to can change between any look at it and its opening, and to open a device or a FIFO does

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/heritage.h"
 
 #include <fcntl.h>

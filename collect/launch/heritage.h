@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program has of who started karst: its number in variables, the signal for its parent's death, or, with
 // `karst run --exec`, the very process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/interruption.h"
 
 #include <unistd.h>

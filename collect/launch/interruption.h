@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ctrl-C, SIGTERM and SIGHUP while a trace is being written.
 #pragma once
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/launch.h"
 
 #include <fcntl.h>

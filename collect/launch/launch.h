@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs a program under a session and waits for it and for the traced processes that it leaves behind.
 #pragma once
 #include <chrono>

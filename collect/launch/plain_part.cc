@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/plain_part.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether a program that was built for tracing has functions of other compilers' objects in it, which can be patched.
 #pragma once
 #include "binary/elf_file.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/plain_process.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A process that runs and has no sleds: its functions are patched where it stands.
 #pragma once
 #include <sys/types.h>

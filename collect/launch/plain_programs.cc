@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/plain_programs.h"
 
 #include <sys/stat.h>

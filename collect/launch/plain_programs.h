@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs and libraries without sleds: which of them are patched, and their tables, found once for each file.
 #pragma once
 #include <array>

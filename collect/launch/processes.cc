@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/processes.h"
 
 #include <dirent.h>

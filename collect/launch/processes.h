@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The traced processes of a run, from their reports: images that were started, children made by fork, their ends.
 #pragma once
 #include <poll.h>

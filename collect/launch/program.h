@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The program that `karst run` is asked to run: found as execvp finds it, and looked at before it is started.
 #pragma once
 #include <filesystem>

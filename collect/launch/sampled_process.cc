@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/sampled_process.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Processes of which there are samples alone, as libkarst is not in them: what a trace says of them.
 #pragma once
 #include <sys/types.h>

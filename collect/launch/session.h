@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `karst run`'s end of the session socket (format/session.h).
 #pragma once
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A second process that writes the trace if this one dies while it does.
 //
 // When the program has ended, karst alone holds its arenas: with karst, what they hold would go. A fork has them, too.

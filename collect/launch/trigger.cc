@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/trigger.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Triggers: places in a program whose being reached is worth a snapshot. They are looked for in the modules that the
 // process has mapped, and again while some are not found, as libraries come.
 #pragma once

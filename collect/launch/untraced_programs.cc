@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/launch/untraced_programs.h"
 
 #include <sys/stat.h>

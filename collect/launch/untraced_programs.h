@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs that traced processes start and that cannot be traced: one line for each.
 #pragma once
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All that allocates or reads files is done in find(): become() runs between fork and exec.
 #include "collect/launch/user.h"
 

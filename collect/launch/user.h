@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The user whom `karst run --user NAME` runs a program as.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests to a traced process by its control page (format/control.h): what `karst on` and `karst off` do.
 //
 // A requester that is killed at any point leaves the process as it was or as was wanted: single words are changed by

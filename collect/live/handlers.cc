@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/handlers.h"
 
 #include <algorithm>

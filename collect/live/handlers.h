@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of a process that code of its own is called for at enter and leave (karst_handle in karst/karst.h): which,
 // how often, at which level. What the process says in its memory is hostile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/noted_values.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which values a process notes while it runs (format/values.h): what `karst on --args` changes.
 //
 // The arena cannot carry such a wish: a forked child with fewer rights may write to it, and would choose what of its

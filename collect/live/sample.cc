@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/sample.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a traced process did in the last moments, from the newest blocks of its arena: for `karst ps`, `status` and
 // `top`. Reads a bounded number of blocks however much the process does; says which share of the time that covers.
 #pragma once

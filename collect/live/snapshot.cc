@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/snapshot.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A snapshot of a process that runs on (or hangs, or is stopped): what its arena holds of a range of time, as a trace.
 #pragma once
 #include <cstdint>

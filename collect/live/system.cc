@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/system.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a process that runs asks of its system (`karst on --system`): the libraries that record it (interpose/) are
 // brought into it, and switched on and off by a word of their private memory (format/interpose.h). Such a word is for
 // who may trace the process; the arena, to which a forked child with fewer rights may write, cannot carry it.

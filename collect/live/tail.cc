@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Follows the blocks of an arena by their threads and sequence numbers. A listing of all blocks is made for each look:
 // it costs some 20 ns a block, and needs no trust in the lists that the process keeps.
 #include "collect/live/tail.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls of a process while it makes them, for `karst tail`: an arena that is read again and again, each time from
 // where the last look ended.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/tail_thread.h"
 
 namespace karst::collect {

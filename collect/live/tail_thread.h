@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One thread's calls as `karst tail` shows them: which have a line, how deep it is indented, and when it comes.
 //
 // A call gets its line when it begins. If it ends before anything else was shown, that line becomes one for the whole

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/live/threads.h"
 
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the threads of a process are doing now, as the kernel tells in /proc/PID/task. Stops nothing.
 #pragma once
 #include <sys/types.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Counts a thread's calls as its events pass by.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/record/counts.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `karst run --count` has counted: the calls of each function in all processes of a run, with names.
 #pragma once
 #include <cstddef>

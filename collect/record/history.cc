@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/record/history.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of one process image from inside: its arena, or, when that has been let go, a copy of what it held.
 //
 // Hundreds of forked children are not to cost hundreds of arenas: when one has ended its history is copied and its

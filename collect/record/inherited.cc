@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/record/inherited.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a forked child has of the process that it came from: functions, which get ids of their own in the file, their
 // names, and the calls that it was inside when it began.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/record/open_calls.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which calls of a thread are open after some of its events: what a forked child has on its stack when it begins, and
 // what a range of time begins inside of.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/record/range.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A stretch of a process's history: what threads were inside where it begins, and what the tables say at its end.
 #pragma once
 #include <cstdint>

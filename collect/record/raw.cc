@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/record/raw.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes a raw trace, which a process has written of itself, self-contained.
 #pragma once
 #include <cstdint>

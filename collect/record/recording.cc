@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A trace is written in two parts. First all that the arenas hold, as a raw trace, which gets its name and is on the
 // disk before anything else is done; then names, lines, inlined calls and sources, looked up in sandboxes. Whatever
 // goes wrong in the second part, the first one stays, and `karst resolve` makes up for what is missing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From the arenas of a run to its trace file: a Recording takes processes, drains their events, and is finished.
 #pragma once
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Takes out of a trace what it reveals beside its calls, for a trace that is given to others.
 //
 // Texts are taken out of the tables of the file as they are read, so that nothing of a chunk gets by that this Karst

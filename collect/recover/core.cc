@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The layouts are those of the kernel (fs/binfmt_elf.c): notes NT_PRSTATUS, one for each thread, the one that got the
 // signal first; NT_SIGINFO; NT_FILE, the mapped files: their number, a page size, begin, end and place of each, names.
 #include "collect/recover/core.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A core file, as far as a trace needs it: which memory it has, which threads, and what ended the process.
 //
 // A core is what a stranger's program left, so it is read in a sandbox (sandbox/sandbox.h) by elfutils; what comes out

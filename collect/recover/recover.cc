@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "collect/recover/recover.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a traced process left when nobody collected its trace: the file that its arena lies in (file=PATH), or a core.
 //
 // Both are read as the arena of a living process is, and become a trace in the same way (record/recording.h).

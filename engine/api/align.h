@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two calls, or all that two threads did, side by side: the same flow aligned in time, what only one of them did in its
 // place. Calls are matched by function name and order, level by level: two calls are a pair only if their callers are.
 //

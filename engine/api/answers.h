@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the engine found, as JSON: the answers of docs/viewer-protocol.md that the server and the exported page give.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Questions and answers of docs/viewer-protocol.md, without the network: the server, the exported page and tests ask
 // here.
 #pragma once

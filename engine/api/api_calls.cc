@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is asked of calls, functions and threads.
 #include <algorithm>
 #include <filesystem>

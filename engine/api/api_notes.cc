@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is asked of notes, and of what is made of them: requests, plots, frames, locks, flows, memory.
 #include "engine/api/api.h"
 #include "engine/api/frames.h"

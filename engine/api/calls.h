@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One call from near: what it called, and the calls of the same function before and after it.
 #pragma once
 #include <cstdint>

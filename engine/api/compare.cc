@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Questions about two sets of calls.
 #include "engine/api/compare.h"
 

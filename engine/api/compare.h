@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of two traces side by side.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks analysis::Explainer about columns that an index has, and adds where in the timeline each cause is: of its path
 // the longest call within the explained one, or the call that waited.
 #include "engine/api/explain.h"

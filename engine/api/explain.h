@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/explain: why a call took longer than its siblings, as `karst explain` says it.
 #pragma once
 #include <cstdint>

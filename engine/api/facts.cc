@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/trace: what is small and does not change.
 #include "engine/api/facts.h"
 

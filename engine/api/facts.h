@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/trace as a relation, for the page's types; engine/api/api.h writes it.
 #pragma once
 #include "answers/relation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/findings: what karst diff says of two traces, by its own means. An index has no durations by function: calls are
 // rebuilt once more.
 #include "engine/api/findings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/findings: what karst diff says of two traces.
 #pragma once
 #include "answers/relation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/flows: what led to a call, and what it led to (analysis/flows.h).
 #pragma once
 #include <cstddef>

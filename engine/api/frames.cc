@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Durations are in the track's strip, so an answer takes a look at all frames of one name, however many there are.
 #include "engine/api/frames.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/frame: how long a program's frames took, and which were slow (engine/tiles/frame_tracks.h).
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is asked of one wait or holder is found in its lock's lists by bisection.
 #include "engine/api/locks.h"
 

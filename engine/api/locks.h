@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/lock: who had a lock, and who waited for it, for the page (engine/tiles/lock_tracks.h).
 #pragma once
 #include <cstddef>

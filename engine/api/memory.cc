@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a call took lies among its thread's allocations between its begin and its end, which bisection finds. A signal
 // handler's or a fiber's may lie there, too: rows tell whose they are.
 #include "engine/api/memory.h"

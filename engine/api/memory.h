@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/memory: what a call and all that it called took of memory, and what of it was still there at its end
 // (analysis/memory.h), for the page.
 #pragma once

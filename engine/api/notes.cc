@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread's notes are put in order of time once; a range of them is then found by bisection, and only a question with
 // a text, kinds or a call looks at each. Of all threads the first ones are kept in a heap as large as the answer.
 #include "engine/api/notes.h"

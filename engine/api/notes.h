@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/notes: what programs said of themselves beside their calls (analysis/notes.h), for the page. What calls were
 // given and returned lies among the notes, too, but belongs to the calls: api/values has that.
 #pragma once

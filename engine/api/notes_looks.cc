@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a program wants itself shown: colours of calls, and pictures of frames.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread's notes as Notes keeps them: in order of time, those that lists have apart from those that belong to calls.
 #pragma once
 #include <algorithm>

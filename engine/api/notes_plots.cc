@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plots of what programs said: values by name, and series that are made of notes (frames, memory). Values are read as
 // they are asked for; series are made once for a trace.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks analysis::OutlierFinder about columns that an index has, so `karst slow` and the page agree on what is slow.
 #include "engine/api/outliers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Slow calls for the page: what `karst slow` finds, from an index whose calls are there already.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What stands in a question to the Api: parameters checked against the trace they are about.
 #pragma once
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/api/relations.h"
 
 #include "engine/api/answers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The relations that the page is answered with: those of answers/ that it shows, and those that are the page's alone,
 // as they tell of tracks and places in its picture. The page's types and decoders are made of this list.
 #pragma once

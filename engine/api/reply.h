@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Replies of the two kinds that the page asks for.
 #pragma once
 #include <string>

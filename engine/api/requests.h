@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // api/requests: what all threads did for each request, as `karst requests` says it, and tracks of them
 // (engine/tiles/request_tracks.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An answer for the page: a row of a relation, which may hold rows of others, those as a list for each field. The
 // page's types and what reads them are made of the same declarations (page/src/backend/answers.ts).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which lines a function takes in its source, by its braces.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What threads did beside their calls, in the words of docs/viewer-protocol.md.
 #pragma once
 #include <cstdint>

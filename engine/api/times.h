@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times without the tracer's cost in them (analysis/tracing_cost.h).
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A function whose values were asked for has a description of them. Only calls of such functions are looked up: traces
 // without values pay nothing.
 #include "engine/api/values.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What calls were given and what they returned (analysis/values.h), for the page.
 #pragma once
 #include <cstdint>

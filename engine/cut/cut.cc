@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/cut/cut.h"
 
 #include <algorithm>

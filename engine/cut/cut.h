@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A trace of just a part of a trace: all calls of a scope, whole, with their callers.
 #pragma once
 #include <cstddef>

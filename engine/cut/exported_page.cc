@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/cut/exported_page.h"
 
 #include <fmt/format.h>

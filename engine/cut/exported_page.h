@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A trace as one file that opens in any browser, without Karst, a server or a network: the viewer's page with the data
 // inside (docs/viewer-protocol.md, "Exported pages"). For bug reports.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/cut/thread_cut.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A part of one thread's history as blocks of a trace of its own (cut.h): what the thread was inside when the range
 // began, the range's events as they are, and the ends of what runs on behind it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A trace made ready for looking at: the calls of all threads rebuilt, put in order, and their lanes built.
 //
 // Memory: the columns (27 bytes a call) and about 6.2 bytes a call for the lanes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/index/index_builder.h"
 
 #include <algorithm>

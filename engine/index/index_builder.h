@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads a trace's threads into an index, on all processors. In what order: what somebody looks at goes first, else the
 // longest, so that none is left alone at the end. A thread that is most of the trace is shown in parts meanwhile, which
 // are made beside it by processors that have nothing else to do.

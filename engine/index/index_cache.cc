@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/index/index_cache.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Indexes of large traces, kept so that the next look at one begins at once: the columns and lanes of all threads in
 // one file that is mapped, not read. A trace is known by its own checksums, wherever it lies and whatever it is called.
 // Every part of an index has a checksum; a file that does not fit is as good as none. Looking at checksums reads all of

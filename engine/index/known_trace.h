@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of a trace before it is opened: by what its index is found in the cache (engine/index/index_cache.h).
 #pragma once
 #include <cstdint>

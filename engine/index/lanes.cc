@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/index/lanes.h"
 
 #include <algorithm>

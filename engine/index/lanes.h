@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread's calls by depth, with a level-of-detail pyramid over each depth, so that a picture of any range takes time
 // by its width and not by the number of calls in it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is made of a trace when somebody first asks for it, and stays the same from then on: at most one of each type.
 // Most of it needs the threads' notes, which an index from a cache does not have (engine/index/noted_threads.h).
 #pragma once

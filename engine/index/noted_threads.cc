@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls take far more memory than their notes, so what was read again for its notes alone is cut down to them.
 #include "engine/index/noted_threads.h"
 

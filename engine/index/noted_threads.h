@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of threads together with their notes. An index that came from a cache has no notes: a thread of it is read
 // again when it is asked about, and what was made of it is remembered.
 #pragma once

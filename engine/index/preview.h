@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What can be looked at while a trace is being read: the threads that are done, and the begin of those that are so long
 // that nobody should wait for all of them.
 //

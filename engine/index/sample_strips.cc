@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/index/sample_strips.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What samples have seen below a thread's calls, as slices on the levels below those: samples that follow each other in
 // one call are one slice in each frame that they share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a question to the engine is about, of a trace that is ready for looking at.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Thread states and CPU lanes as strips of slices, drawn by the same means as calls are: a pyramid over them
 // (engine/index/lanes.h), tiles (engine/tiles/tiles.h). docs/viewer-protocol.md says how they are numbered there.
 #pragma once

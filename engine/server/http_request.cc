@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One pass over a head that is whole: the line of the request, then a line for each header. Everything is checked
 // against RFC 9112's grammar, in the strict reading where it has two.
 #include "engine/server/http_request.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A request as the viewer's server understands it: the head of a GET or HEAD of HTTP/1.1 and nothing more.
 //
 // Pages that Karst ships are all who ask, so what they never send is refused and not interpreted: bodies, other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sockets do not block: the thread in run() waits for all of them by poll(2), a worker for the one that it answers.
 #include "engine/server/http_server.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The connections of the viewer's server. One thread accepts them and reads heads, some threads answer.
 //
 //   accept ─► waiting ── head is whole ──► queued ─► a worker answers ─► waiting again, or closed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/server/jobs.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The long answers that a server is at work on, by the names that pages gave them.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/server/loader.h"
 
 #include <algorithm>

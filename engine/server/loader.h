@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Opens and indexes traces in the background, so that the page can be shown at once and tell how far it is.
 #pragma once
 #include <atomic>

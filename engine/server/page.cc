@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/server/page.h"
 
 #include <cstdint>

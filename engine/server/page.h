@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page's files, as Vite built them, inside of the binary.
 #pragma once
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A socket that its process has closed has no owner any more: the kernel then tells user 0 and inode 0. So the inode is
 // looked at first; nobody becomes root by closing early.
 #include "engine/server/peer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whose the other end of a connection on this machine is.
 //
 // On loopback both ends of a TCP connection are sockets of the same kernel, which knows each one's owner and tells it

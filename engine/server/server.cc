@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/server/server.h"
 
 #include <sys/random.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The local web server of docs/viewer-protocol.md.
 //
 // Who may ask: a page that knows the token, on this machine, of the same user. The server listens on 127.0.0.1 alone

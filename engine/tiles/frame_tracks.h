@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames as tracks: a bar of what a program does again and again (analysis/frames.h), a track for each name in each
 // process. As those of locks (engine/tiles/lock_tracks.h) they are made when the page asks for them (api/frames), since
 // an index from a cache has no notes. Their ids follow those of locks.

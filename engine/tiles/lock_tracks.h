@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Locks as tracks: who had a lock, below that who waited for it (analysis/lock_rows.h). They are made when the page
 // asks for them (api/locks), as that may take a look at all calls again; api/trace does not list them. Their ids follow
 // those that it lists.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests as tracks: those of a process, each from its begin to its end, and below it the threads that worked on it
 // (analysis/requests.h). As those of locks (engine/tiles/lock_tracks.h) they are made when the page asks for them
 // (api/requests), since an index from a cache has no notes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/tiles/tile_writer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Slices on their way into an answer of api/tiles: what a kind of track (engine/tiles/tracks.h) draws into.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "engine/tiles/tiles.h"
 
 #include <algorithm>

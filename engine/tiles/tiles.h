@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The binary answers of docs/viewer-protocol.md.
 #pragma once
 #include <cstdint>

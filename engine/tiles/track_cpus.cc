@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CPUs: lane 0 is which thread ran there (a slice's function is a place in States::tasks), lane 1 which function (its
 // row is the thread): the innermost traced call at the middle of each pixel.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames: one lane, as those of a name follow one another. A slice's row is the frame's number; its function means
 // nothing.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Locks: lanes of those who had it, below them lanes of those who waited. A slice's function is a thread. Waits and
 // records of holds lie among a thread's notes, so threads that have some are read again if need be.
 #include <fmt/format.h>

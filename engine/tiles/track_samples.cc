@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What samples have seen below a thread's calls: a lane for each level, which is one of the thread's own levels. A
 // slice's function is a place in `sampled_functions` of api/trace, its row the number of samples; 0: it is a wait.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What threads did beside their calls: a lane for each sort of state, so that what is summed in a pixel is a share of
 // it. A slice's function is the state (reader::ThreadState), its row the state's number for api/state.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads: a lane for each depth of calls. A slice is a call.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tracks: what has lanes of its own in time. Another kind is a file like engine/tiles/track_cpus.cc, its line in
 // KARST_TRACK_KINDS, and a renderer in the page (page/src/timeline/).
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Own code at enter and leave. A handler is called as a traced function is entered, within the call; another one before
  * it returns, or makes a tail call. It may do what any function may, but not leave by an exception or a jump. What it
  * says (karst_message) stands in the call. What it calls, and a signal's handler meanwhile, has no handlers called.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Karst in source code, C and C++: marks for functions, and what a program can ask of its own trace. All of it means
  * nothing and does nothing where Karst is not: with an ordinary compiler, and in a program that runs without libkarst.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Logs: messages with a format and arguments. The trace gets the arguments' bytes; the reader formats them.
  *
  *   karst_log("read %d bytes from %s", n, path);              printf's format; -Wformat checks it as it does printf's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Notes: what the program says of itself, among its calls in every trace. Each costs a look at a byte while nothing is
  * recorded, and about what a traced call does otherwise; the first use of a name waits for karst run (some 150 us). All
  * of them may be used in signal handlers. Texts are UTF-8 and end at a NUL; what is longer than 2000 bytes is cut.

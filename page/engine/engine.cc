@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The engine of a page without a server: Karst's reader and the answers of `karst view`, compiled to WebAssembly. The
 // page (page/src/backend/engine.ts) puts bytes into a room, calls a function about them and takes the reply.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // FileBytes where there are no files: bytes that somebody else holds.
 #include "reader/file_bytes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs when Karst is built: writes the table of system calls that the page's engine has, which cannot have libseccomp.
 #include <cstdio>
 

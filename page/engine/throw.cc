@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What throws ends the module: Debian's libraries for WebAssembly have no exceptions. The page tells that memory is
 // out, which is what the sources throw for.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { Network, prepareTiles, stayAlive, whileReading } from "./backend/network";

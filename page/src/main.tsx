@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { render } from "preact";
 import { App } from "./app";
 import "./style/base.css";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that carries ittnotify loads the library that INTEL_LIBITTNOTIFY64 names and calls its __itt_api_init, with
 // a table of the pointers that its calls go through. The program may carry any version of it, so functions are found
 // by name, and what we do not have becomes what the program has for that.

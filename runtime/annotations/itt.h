@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Intel's ITT: what each function of ittnotify becomes. docs/guide/annotated.md has the table.
 //
 // itt.cc          the library's entry: fills the program's table by name

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What programs that carry Intel's ittnotify (its API 3) share with the library that INTEL_LIBITTNOTIFY64 names: the
 // table of its functions, and the objects that both make. It is a contract between versions: fields are never moved.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ITT's objects: domains, texts, counters, events, and the locks whose waiting it tells. Each is what its name is kept
 // as, so the same name has the same object; the program may also have made some itself, before it loaded us.
 #include "runtime/annotations/itt.h"

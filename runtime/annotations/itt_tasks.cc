@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ITT's tasks, frames, markers and metadata. Zones are begun and ended as the last thing that a function does, so that
 // their events are made at the caller's depth of the stack.
 #include "runtime/annotations/itt.h"

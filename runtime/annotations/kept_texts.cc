@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/annotations/kept_texts.h"
 
 #include "runtime/system/memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names that a program hands over as text: kept by what they say, for as long as the process runs. The same text has
 // the same entry wherever it lay, so it may be freed, or another may come to lie there. Lock-free; any context.
 #pragma once

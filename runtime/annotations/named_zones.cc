@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Zones whose names are texts of the moment (KARST_ZONE_DYNAMIC of include/karst/note.h): kept by what they say.
 #include "runtime/annotations/kept_texts.h"
 #include "runtime/annotations/saying.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // NVIDIA's NVTX 3. A program that carries its headers loads the library that NVTX_INJECTION64_PATH names and calls its
 // InitializeInjectionNvtx2. That asks the program for tables of pointers, and fills in what it has, by number: numbers
 // of the interface never change, and later versions have longer tables. What becomes of each is in

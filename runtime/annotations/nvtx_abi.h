@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What programs that carry NVTX 3 (a library of headers) share with the library that NVTX_INJECTION64_PATH names.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/annotations/open_zones.h"
 
 #include <sys/mman.h>

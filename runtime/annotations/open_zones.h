@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Zones that begin and end by calls of their own, as ITT's tasks and NVTX's pushed ranges do: the end does not say what
 // ends. Each thread has a stack of those that are open. Any context.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What other tools' interfaces become: the notes that karst.h has, too (start/notes_api.h).
 #pragma once
 #include <cstdint>

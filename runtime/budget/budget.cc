@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tick: looks at threads' cursors, sums up what events cost, and when that is too much takes samples and lets
 // Culler decide. What a tick does stands at the end (budget_task); all state is the maintenance process's.
 #include "runtime/budget/budget.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What tracing costs the process now (ArenaControl::cost_ppm), and the budget that it may cost (budget_ppm).
 //
 // The maintenance process looks at each thread's cursor every few milliseconds: that tells how many events it has had,

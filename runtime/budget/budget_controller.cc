@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/budget/budget_controller.h"
 
 #include "runtime/budget/tables.h"

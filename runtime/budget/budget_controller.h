@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The budget's decisions, apart from the process that they are about: which functions to leave out when tracing costs
 // more than it may, and which to bring back when there is room. Pure: it knows shares of time and samples of events.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/budget/budget_functions.h"
 
 #include "runtime/recording/arena.h"

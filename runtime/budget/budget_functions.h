@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions as the budget knows them, in the arena's tables: which one an id is of, which may go, and how one goes. In
 // the form that Culler and EventSample ask for; the pointer is not used. The maintenance process's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which functions some of a thread's newest events belong to, and how long their calls took: what the budget
 // (budget/budget.h) decides by. Hooks pay nothing for it; the events are there anyway.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/budget/cpu_times.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CPU times of the program, as the maintenance process sees them. That is no thread of the program's, so the kernel's
 // clocks of threads are closed to it: /proc says how long a thread has run. Of a thread that runs, this is as of the
 // kernel's last tick (1 to 10 ms ago) or of when it began to run, if that was later.

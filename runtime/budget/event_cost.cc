@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times the hooks themselves, in memory of their own, in a few rounds; the fastest one counts. Of hooks that cannot be
 // tried so it times what they consist of. Between the events of a call lies some work, as in programs: processors
 // overlap it with what hooks do, so that an event among work costs less than one after the other does. How much they

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What one event costs the thread that records it, measured in this process with the hooks that are in force.
 #pragma once
 #include <cstdint>

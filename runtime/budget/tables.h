@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables of the budget's: memory of their own, of which only what is used is real.
 #pragma once
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/clock/clock.h"
 
 #include <time.h>

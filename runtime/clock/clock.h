@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The clocks: what events are stamped with, and readings of the kernel's beside the TSC.
 //
 // Events carry ticks of the TSC, which a hook reads itself; under clock=thread a thread of the runtime's own stores the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/counting/count.h"
 
 #include <sys/mman.h>

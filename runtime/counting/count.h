@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `karst run --count`: the number of calls of each function, and no events. Entries alone are patched; their hook
 // (karst_hook_count) adds one to the function's counter in a page of its thread's own, so threads never meet. The pages
 // lie in the arena (format/arena.h), whose reader sums them: what a killed process counted is there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Modules come and go: each is entered, and is patched when its functions are chosen.
 #include "runtime/entering/sleds.h"
 

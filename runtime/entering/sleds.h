@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Modules as they come and go: found by their note, entered (modules/enter.h), chosen and patched.
 //
 // Threads: what comes and goes does so one at a time, under the dynamic linker's lock. Looking up may be done by any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which function an address is in says the table that each module has for exceptions (.eh_frame_hdr): where functions
 // begin, in order. The dynamic linker of glibc 2.35 and later finds it without a lock.
 #include "runtime/fibers/called_from.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether a function is called from another one, as far as the stack and the tables for exceptions tell.
 #pragma once
 #include <cstdint>

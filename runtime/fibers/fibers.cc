@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each note says what it leaves, too: the oldest note that is kept then tells whose the calls before it are. So the
 // thread's fiber is known also while nothing is recorded.
 #include "runtime/fibers/fibers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the calling thread works on: the note that it goes on with another fiber (format/note.h, FiberNote).
 #pragma once
 #include <cstdint>

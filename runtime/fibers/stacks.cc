@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/fibers/stacks.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fibers that nobody tells of (`karst run --fibers=stack`): which stack a thread runs on, by its stack pointer.
 //
 // Hooks of their own (arch/x86_64/stack_hooks.S) stand before those in force. They compare the stack pointer with the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The maintenance process's rounds: it applies what is wanted, runs the tasks that are due, and waits on the futex
 // until the next one is, or somebody knocks.
 #include "runtime/maintenance/control.h"

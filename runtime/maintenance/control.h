@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The maintenance process, one beside each traced process: it applies what is wanted in the control page
 // (format/control.h), and does what others of the runtime want done now and then outside of the program's own threads.
 //

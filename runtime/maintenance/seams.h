@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the maintenance process asks of the folders above it (see recording/seams.h): what is wanted
 // (format/control.h), made true of the code. (patching/live_patch.cc)
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where the maintenance process is taken away for a call of the program's. The definitions come before libc's in the
 // search order, whether libkarst is preloaded or linked.
 //

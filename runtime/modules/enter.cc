@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/modules/enter.h"
 
 #include "format/trace.h"

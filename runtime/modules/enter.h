@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module is checked, gets ids for its functions and is entered into the arena's tables. What is refused is left
 // alone, with one message.
 //

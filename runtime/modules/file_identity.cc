@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One look at the path, and one at the line of /proc/thread-self/maps in which the module's code lies: if both have the
 // same inode, the file at the path is the one that is mapped.
 #include "runtime/modules/file_identity.h"

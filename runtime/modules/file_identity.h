@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file that a module was mapped from (format/file_identity.h).
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the file piece by piece, as a mapped one that is cut meanwhile would end the program.
 #include "runtime/modules/function_names.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of functions for messages: of the symbols in a module's file, which is read only when something is to be said.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gathers a module's functions from its sleds, sorts them by address, and finds one by halving. Sorting is in place, as
 // there is no heap.
 #include "runtime/modules/function_table.h"

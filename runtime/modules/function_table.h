@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One module's functions: which ids they have, and where they begin. Made once when the module is entered, read by any
 // thread from then on; never freed, as ids are never reused.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hooks (arch/*/hooks.S), and the trampolines through which sleds reach them.
 //
 // A trampoline is the few bytes between one function's sled and its hook: it carries the function's id, so an event

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/modules/ids.h"
 
 #include "format/note.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Function ids, beside those that a module's sleds get as it is entered (enter.h): of functions that call
 // __cyg_profile_func_enter, and of names of notes.
 //

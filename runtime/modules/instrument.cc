@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A function's first call decides which id its address has, or that it has none, under a lock; all later ones find it
 // in the table without. Who changes switches or unloads a module walks the table.
 #include "runtime/modules/instrument.h"

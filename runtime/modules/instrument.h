@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Code made with -finstrument-functions: it calls __cyg_profile_func_enter and _exit with the address of the function
 // (arch/*/instrument.S). Which id the address has is in a hash table, filled at a function's first call.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads program headers, notes and tables of a loaded module. Each place that they name is compared with the module's
 // own segments before it is read.
 #include "runtime/modules/module_image.h"

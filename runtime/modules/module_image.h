@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A loaded module as its own memory tells: its code, its note, its tables of sleds (format/sled_note.h). Reads alone.
 #pragma once
 #include <link.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/modules/modules.h"
 
 #include "runtime/clock/clock.h"

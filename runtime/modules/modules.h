@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The modules that have been entered: their functions, ids and trampolines, and what of them is patched. enter.h adds
 // to them, patching changes them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/modules/note_names.h"
 
 #include "format/log.h"

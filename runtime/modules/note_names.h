@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of notes and zones (format/note.h): each is a struct karst_name in the program's memory
 // (include/karst/karst.h), which gets a function id when it is first used. The id stays in it, as long as the process
 // has this arena or, after a fork, a copy of it.

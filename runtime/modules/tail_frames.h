@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that end by a tail call and last until their callee returns: what arch/x86_64/tail_hooks.S puts on the stack.
 #ifndef KARST_RUNTIME_MODULES_TAIL_FRAMES_H
 #define KARST_RUNTIME_MODULES_TAIL_FRAMES_H

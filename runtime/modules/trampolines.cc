@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module's trampolines: a region within reach of its code, filled while it is writable and then executable. Its first
 // page has the addresses of the hooks, which one store changes for all sleds.
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which hooks are in force: by the options, by what threads there are, and by whether anything is recorded. They are
 // stored where trampolines read them, so all sleds change at once (recording/seams.h declares it, as threads ask).
 #include "runtime/clock/clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gives functions of a program that was not built for tracing their own code back. Of the program alone: a library may
 // be unmapped meanwhile, and nothing of ours keeps it there.
 #include "runtime/patching/code_back.h"

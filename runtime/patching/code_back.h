@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of a program that was not built for tracing get their own code back, so that they cost nothing while they
 // are off.
 #pragma once

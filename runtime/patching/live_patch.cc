@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compares what is wanted of each function with what its sleds are, makes code writable, changes it in three passes,
 // and keeps the log of switches: a record is there before the first byte changes.
 #include "runtime/patching/live_patch.h"

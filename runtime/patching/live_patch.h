@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Changing code that threads are executing: what is wanted (format/control.h) against what the sleds are.
 //
 // The way: all code that has anything to change is made writable, and stays executable; three passes over its sleds

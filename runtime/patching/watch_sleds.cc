@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/patching/watch_sleds.h"
 
 #include "runtime/recording/arena.h"

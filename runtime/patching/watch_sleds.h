@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The hooks of functions that are watched (watching/watch.h), or whose values are wanted (values/values.h), in the
 // place of the usual ones.
 #pragma once

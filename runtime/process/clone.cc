@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clone(), as programs call it themselves (pthread_create does not come by here).
 //
 // A thread made so without CLONE_SETTLS shares its parent's thread-local area, and one with CLONE_SETTLS brings an area

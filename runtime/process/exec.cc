@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The exec family, posix_spawn and what starts a shell. They come before libc's in the search order and go on into
 // libc's own, or whoever else stands there. Which programs cannot be traced is `karst run`'s to say: it gets the file
 // by a descriptor.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Before a fork the parent notes who it is; after it the child stands on empty memory until its first event. Then one
 // thread makes the child's arena while others wait (own_arena).
 #include "runtime/process/fork.h"

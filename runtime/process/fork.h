@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Forked children: each becomes a process of its own, with an arena of its own, at its first event.
 //
 // A child that execs or exits at once pays for one mapping of empty memory. It finds out what it is by system/forked.h.

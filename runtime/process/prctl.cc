@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // prctl() and seccomp by syscall(), for what they forbid to a guest as well; and names of threads, for histories whose
 // process does not come to an orderly end.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/process/program_file.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file of a program that is about to be started: whether its dynamic linker can load libkarst.so.
 //
 // Reads the file's head and, where it has another dynamic linker than this process, that one's names. By descriptors

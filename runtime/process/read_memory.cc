@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/process/read_memory.h"
 
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a pointer of the program's leads to. Unless it is steady memory, it is read by the kernel, so a bad one is an
 // answer and no fault.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/process/session.h"
 
 #include <fcntl.h>

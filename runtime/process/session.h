@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The process's word with `karst run` (format/session.h). Any thread; system calls alone.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/process/steady_memory.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory that stays readable whatever other threads do, so that it is read without asking the kernel:
 //
 //   the calling thread's stack, from the running function's frame up to libc's data at its upper end, if it runs on the

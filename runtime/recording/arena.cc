@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes the arena, in a forked child anew, and the tables in it; arena_memory.cc has its memory, arena_blocks.cc the
 // blocks.
 #include "runtime/recording/arena.h"

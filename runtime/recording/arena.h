@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The process's own end of the arena (format/arena.h): creation, tables, and the pool of blocks.
 //
 // Others may hold the memfd and write to it: forked children that gave up their rights, whoever karst gave it to. So

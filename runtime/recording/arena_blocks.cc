@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How blocks go round: made real, claimed ahead, given to threads in the order of recycling, and given back.
 #include "runtime/recording/arena.h"
 #include "runtime/recording/interruptions.h"

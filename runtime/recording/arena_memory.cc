@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where the arena's memory comes from: a memfd, or a file that the user named (file=PATH). Whatever it is, memory is
 // made real before it is used, as a store to what cannot be had would raise SIGBUS in the program.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where blocks begin: a word for each block, that threads write as they take blocks. Who looks for the blocks of a
 // stretch of time reads it (watching/watch_keep.h): the headers themselves are a page apart.
 #pragma once

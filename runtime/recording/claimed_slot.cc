@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The slot of a hook that a signal handler has interrupted between its look at the cursor and its taking of a slot
 // (arch/x86_64/hooks.S). Called by the hooks alone; async-signal-safe.
 #include "runtime/recording/arena.h"

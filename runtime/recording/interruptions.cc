@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/recording/interruptions.h"
 
 #include <linux/rseq.h>

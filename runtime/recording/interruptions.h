@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether a signal handler may have begun in a thread since some moment, asked for in two loads.
 //
 // The kernel clears a thread's `rseq_cs` when it preempts the thread, or delivers a signal to it, outside of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Words that belong together (format/event.h, marks), put into a thread's block at once. thread.h has record_group(),
 // which does all that may be needed; this is its common way, for what must be cheap.
 #pragma once

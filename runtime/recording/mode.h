@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What this process records, as those above have decided it: nothing while tracing as a whole is off, and counts in the
 // place of events under `karst run --count`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A note's numbers put together in registers: bytes that are written in parts and read as words make the processor
 // wait.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is seen of threads from outside of them: their names, and how far each has come.
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What recording asks of the folders above it. They define it, and the linker ties the two: no hook pays for that, and
 // a call is never made before somebody is there to take it. test/rooms sees to it that nothing else is called upwards.
 #pragma once

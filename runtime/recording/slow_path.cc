@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a hook cannot do in its few instructions: the thread's next block, and words that belong together. Lock-free: a
 // signal handler that comes in between goes the same way for itself, and a compare-and-exchange shows it.
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a hook needs of its thread: one cache line, reached by one thread-local pointer.
 //
 // States are private memory with MADV_WIPEONFORK: in a forked child they read as zero, whichever way the fork

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a thread joins at its first event and leaves at its end, and what a program asks for its own thread.
 //
 // A state belongs to an entry of the arena's table. A thread has g_nobody until it joins, and again when it has left,

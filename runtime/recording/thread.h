@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads: how one joins, gets its blocks, and leaves.
 #pragma once
 #include <cstdint>

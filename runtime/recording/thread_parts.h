@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the files about threads share; thread.h is for others.
 //
 // thread.cc          how a thread joins and leaves, and what it asks for itself

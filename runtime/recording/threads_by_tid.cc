@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads that cannot be found by a thread-local pointer (process/clone.cc): their hooks ask the kernel for the
 // thread's number at each event, and record with signals blocked.
 #include "runtime/clock/clock.h"

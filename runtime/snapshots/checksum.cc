@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The instruction takes three cycles and can begin each cycle: three thirds of a piece are summed side by side, and
 // joined by the algebra of CRCs: appending n zero bytes is a linear map of the 32 bits (Mark Adler's crc32_combine in
 // zlib has the method).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CRC-32C, as format/checksum.h; by the processor's instruction where it has one.
 #pragma once
 #include <cstddef>

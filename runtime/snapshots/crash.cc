@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/snapshots/crash.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // on-crash=1: a signal that would end the process makes it write a trace first.
 //
 // Our handler stands only where the program has none: what the program installs takes its place, and when the program

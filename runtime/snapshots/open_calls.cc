@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/snapshots/open_calls.h"
 
 #include "runtime/recording/arena.h"

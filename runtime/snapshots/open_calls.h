@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls that the calling thread is in, from its own history.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes chunks with their checksums to a temporary file that gets its name in the end, so a reader never finds half of
 // one. Limits on the size of files are asked for first, as passing one raises a signal.
 #include "runtime/snapshots/raw_file.h"

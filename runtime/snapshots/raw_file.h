@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The container of format/trace.h, written by the process itself: system calls and memory of its own alone, so it
 // works in signal handlers and whatever state the program's heap is in. No names: a raw trace, which `karst resolve`
 // makes whole.

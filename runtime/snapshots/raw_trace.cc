@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/snapshots/raw_trace.h"
 
 #include <time.h>

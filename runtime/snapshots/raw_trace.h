@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables of a raw trace: what the process knows of itself, as records of format/trace.h.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // signal=USR2: a signal makes the process write a snapshot of itself, to numbered files.
 //
 // Our handler does nothing but make a thread for the snapshot and call the program's own handler, if it has one: what

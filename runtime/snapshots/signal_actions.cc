@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sigaction(), signal() and their like, for the signals that libkarst has taken: the program is told of its own
 // handlers and may change them. Of signal=USR2 libkarst's handler, which calls the program's, stays installed; of
 // on-crash=1 it stands where the program has none (snapshots/crash.h), as its stack does, hence sigaltstack(). All

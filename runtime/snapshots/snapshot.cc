@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/snapshots/snapshot.h"
 
 #include <errno.h>

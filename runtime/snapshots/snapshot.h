@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Snapshots that the process makes of itself: a time range of its own arena, copied into memory or written to a file
 // while all threads go on.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lists the blocks of a range by their headers, sorts them by their start and copies them oldest first. Gaps in a
 // thread's numbers show what was recycled meanwhile.
 #include "runtime/snapshots/snapshot_copy.h"

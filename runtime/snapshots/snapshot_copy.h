@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The blocks of a time range, listed and then copied in the order of their start.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What include/karst/karst.h declares. Each function finds out first whether this process is traced; a forked child
 // gets an arena of its own by that, as it would by its first traced call.
 #include <errno.h>

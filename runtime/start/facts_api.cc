@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program says once, of itself, a thread or a plot (include/karst/note.h): names whose descriptions say what
 // they mean (kAppInfo and its like, format/note.h). They are kept as long as the trace, whatever its memory loses.
 #include <errno.h>

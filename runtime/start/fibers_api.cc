@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst_fiber_enter() and karst_fiber_leave() of include/karst/karst.h.
 #include "runtime/fibers/fibers.h"
 #include "runtime/fibers/stacks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What include/karst/karst.h declares for handlers of calls.
 #include "arch/x86_64/vectors.h"
 #include "runtime/recording/seams.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Logs (format/log.h): a call site hands over its format, its arguments' types and a word for each. Numbers are packed
 // on the stack; texts are copied from where they lie into the note's events, so a log needs little stack.
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Zones are in arch/x86_64/zones.S.
 #include "runtime/start/notes_api.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What include/karst/karst.h has for notes, for those within the runtime who say the same (annotations/).
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // karst_picture() of include/karst/note.h: a frame's picture, made smaller, compressed and written as notes
 // (format/picture.h).
 //

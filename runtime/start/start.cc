@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The life of the runtime in a process: what happens before main, when modules come and go, and at the end.
 //
 //   1. Any module with sleds? If not, nothing is made but the report to the session, until one comes.

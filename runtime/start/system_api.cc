@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the libraries of interpose/ that stand before files and sockets ask of libkarst: what lies in memory that may
 // not be there, and what was open as the process began.
 #include <fcntl.h>

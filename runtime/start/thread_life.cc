@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What each thread has of the folders above recording/, from its first event to its end.
 #include "runtime/counting/count.h"
 #include "runtime/recording/mode.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the libraries that stand before others' functions tell (interpose/zone.h), and karst_name_lock() of
 // include/karst/karst.h.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What must hold in the guest, stated where it must: KARST_ASSERT(condition).
 //
 // In the preset `assertions` (CMake: KARST_ASSERTIONS) a condition that does not hold writes one line to stderr and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/child_environment.h"
 
 #include "format/session.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Environments of programs that this one starts. Who passes a new one (`env -i`, a start script's own LD_PRELOAD) means
 // the program's variables, and not us: what brought us here is put back. Where we cannot be loaded it is taken out.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/environment.h"
 
 #include "runtime/system/memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The program's environment, as far as it is ours.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Steps through a filter with what is known of a call: its number and the architecture. Where both ways of a jump are
 // possible both are followed; where they meet again with different values, the value is unknown from there on.
 #include "runtime/system/filter.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // System calls that a filter of the program's (seccomp) has made deadly: a filter may end the process, or raise a
 // signal, where a guest makes a call that its host never makes. From then on sys::call() answers these with EPERM by
 // itself, and the runtime goes on as on a system that refuses them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/forked.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whose arena a process has, by a word in memory that the kernel wipes in children. So a forked child finds out what it
 // is however it was made, also by a raw system call. process/fork.h says what becomes of it.
 #pragma once

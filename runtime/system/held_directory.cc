@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/held_directory.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The directory that a file is to be made in, held while that is done: as base/output_place.h is for karst.
 //
 // A symbolic link on the way is followed if nobody but root or our own user can have put it where it is. So another

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/lock.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A lock off the hot path, for the tables that several threads may extend.
 //
 // Signals are blocked while it is held, so no handler of the same thread can wait for it; in a forked child it is free,

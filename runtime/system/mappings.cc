@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/mappings.h"
 
 #include <linux/futex.h>

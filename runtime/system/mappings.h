@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which parts of a module's code the program has made writable itself. The kernel is asked without a descriptor
 // (/proc/self/maps): a number that is taken for a moment could be one that another thread of the program counts on.
 #pragma once

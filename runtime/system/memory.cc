@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The compiler may call these by name for copies of structs; these definitions are hidden, so the
 // runtime never reaches libc's, whose vector registers belong to the program.
 #include "runtime/system/memory.h"

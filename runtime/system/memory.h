@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bytes and C strings without libc: libc's memcpy and memset use vector registers, which hooks must not touch,
 // and may not be callable yet when the first constructor runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the group's own files, of either version of the kernel's interface. Groups lie in each other: the one with the
 // least limit is looked at from then on.
 #include "runtime/system/memory_group.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How much memory the process's group (cgroup) still has. Where none is left the kernel does not refuse: it kills,
 // maybe our host. So the arena asks before it grows, and leaves room for its host.
 #pragma once

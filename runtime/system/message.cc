@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A line is written only if it disturbs nobody. Descriptor 2 may be a program's own file by now, a pipe that nobody
 // reads, or one whose reader has gone: then the line is dropped, and counted.
 #include "runtime/system/message.h"

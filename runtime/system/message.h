@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The runtime's only voice: whole lines on stderr, said once each, never more than a few in a process's life.
 //
 // A program may close descriptor 2 and have a file or a connection of its own there. So lines go to the file that was

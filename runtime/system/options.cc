@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads KARST_OPTIONS by the table. The table's words for people stay out of the library: of each row it has a copy
 // without pointers, so that there is nothing to relocate in each traced process.
 #include "runtime/system/options.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // KARST_OPTIONS="memory=256M,off=1": the runtime's only configuration. format/option_table.h says what may stand there.
 //
 // An unknown or malformed entry is reported once and ignored. What is for `karst run` alone is, too: names need a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/own_descriptor.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A descriptor of the runtime's own, in a process that knows nothing of it.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A stack and a thread-local area for code of the runtime's own that libc knows nothing of (own_thread.h,
 // own_process.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // It is made by a bare clone() that shares the memory alone. Signals are blocked while that goes on, so none of the
 // program's handlers runs in it; then it has a table of its own with one handler, for the program's end.
 #include "runtime/system/own_process.h"

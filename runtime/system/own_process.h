@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A process of the runtime's own that shares the program's memory, and nothing else of it: it does what is to be done
 // beside the program's threads for as long as the program lives (maintenance/control.h, timing/clock_thread.cc).
 //

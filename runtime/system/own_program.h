@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file of the program that this process runs.
 #pragma once
 #include <cstddef>

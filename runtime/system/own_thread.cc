@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/own_thread.h"
 
 #include <sched.h>

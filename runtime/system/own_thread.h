@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A thread of the runtime's own, which libc knows nothing of: made by a bare clone(), with a stack and a thread-local
 // area of its own. What runs in it may use no libc, no thread-local variable (karst_state among them, so no hook and
 // nothing that records), and no lock of the program's; no signal is delivered to it.

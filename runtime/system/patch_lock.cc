@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/system/patch_lock.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The lock of all changes to code: patching at start, modules that come and go, switching on and off, forks.
 //
 // A fork waits for it (pthread_atfork), so that no child sees sleds that are half changed. It is held for as long as a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // System calls, made directly: they leave errno alone, are safe in signal handlers and before libc is
 // initialised, and cannot be intercepted by the program's own wrappers. Each returns the kernel's value: -errno on
 // failure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The clock thread: stores the time into one cache line that hooks read in place of the TSC. It sleeps while nothing is
 // recorded, with an impossible time in the line, so that the next hook takes its slow path and wakes it.
 #include "runtime/timing/clock_thread.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The clock thread of --clock=thread (clock/clock.h says what it is for).
 #pragma once
 #include <cstdint>

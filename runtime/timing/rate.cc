@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/timing/rate.h"
 
 #include <fcntl.h>

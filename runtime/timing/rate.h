@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The TSC's rate, for what the process writes or says about itself. Hooks do not need it.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/unbuilt/detours.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Detours (format/patch_table.h): libraries of interpose/ stand before functions that the program has in itself, as an
 // allocator's malloc. Their jumps are karst's to write (collect/inject/patch.h).
 #pragma once

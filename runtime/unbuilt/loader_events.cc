@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/unbuilt/loader_events.h"
 
 #include <link.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Modules without sleds that a program opens later (dlopen): nothing in them tells of their coming, as a constructor of
 // modules with sleds does.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/unbuilt/patch_tables.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables of patches (format/patch_table.h) as they come from karst: nothing in one is used before each number in it was
 // checked against the module and the table's own size.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asks for tables, keeps them, maps their stubs.
 #include "runtime/unbuilt/plain_code.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions that have no sleds, of modules with or without: karst finds where their functions can be patched, and gives
 // a table of stubs (format/patch_table.h). The stubs lie near the module and have sleds in them, so the module is
 // entered, switched and recorded as any other. Its own code is written to once, when nobody executes it: jumps to the

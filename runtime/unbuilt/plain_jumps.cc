@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/unbuilt/plain_jumps.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Jumps from a module's code to the stubs of its table of patches: bytes are written where those that karst saw stand,
 // and nowhere else.
 #pragma once

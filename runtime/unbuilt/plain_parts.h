@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What plain_code.cc and detours.cc share: the modules that have tables. Not for others.
 #pragma once
 #include "runtime/system/lock.h"

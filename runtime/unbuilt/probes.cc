@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/unbuilt/probes.h"
 
 #include <sys/mman.h>

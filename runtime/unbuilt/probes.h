@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Probes that a program's authors put into it (patch/sdt.h): the stubs of a table of patches (format/patch_table.h)
 // call karst_hook_probe, which becomes a note of the probe's name and values. The program sees nothing of it: the hook
 // keeps every register and flag, and begins its frame below the red zone. Places that jumps lead to (patch/landings.h)

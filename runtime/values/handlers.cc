@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/values/handlers.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Code of the program's own that is called as functions are entered and left: karst_handle in karst/karst.h. `karst
 // run` says which functions a pattern means; the hooks of those (arch/*/handler_hooks.S) lead here.
 //

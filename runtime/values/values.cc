@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/values/values.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arguments and returned values of functions that karst chose (format/values.h): copied into a note by the hooks of
 // arch/*/hooks.S. Which values, and where they are, stands in the arena at first, and is taken over into private
 // memory before any code of the program has run: whoever could write to the arena later, like a forked child with fewer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtime/watching/kept_blocks.h"
 
 #include <sys/mman.h>

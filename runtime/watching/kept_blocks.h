@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory for copies of blocks that are kept (watching/watch_keep.h), shared by the moments that they belong to. The
 // maintenance process's own; the copies lie in the arena, where anybody may read them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What watching asks of the folders above it (see recording/seams.h).
 #pragma once
 #include <cstdint>

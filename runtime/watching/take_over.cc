@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Takes over which functions are to be watched, as requesters enter it (format/watch.h), and ends watches or lets them
 // go on. One thread at a time does so; hooks find the result without a lock.
 #include <sys/mman.h>

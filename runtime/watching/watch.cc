@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of watched functions as they end: found on the thread's stack of open ones, judged by the thread itself without
 // a lock, and noted for the maintenance process if they are to be kept.
 #include "runtime/watching/watch.h"

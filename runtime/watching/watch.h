@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Watched functions: their calls are timed as they end, and those that are to be kept are noted (format/watch.h).
 //
 // The hooks of watched functions (arch/*/watch_hooks.S) keep a stack of the thread's open watched calls: the enter's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The maintenance process's task: takes the candidates of calls that have ended, finds the blocks of their time by the
 // index, copies them, and looks once more when hooks have stored what they had in hand.
 #include "runtime/watching/watch_keep.h"

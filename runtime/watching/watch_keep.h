@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keeping the calls that were noted (watching/watch.h): the maintenance process copies the blocks of all threads that
 // lie in a call's time, with its margin, out of the ring into memory of the arena that is not recycled, and lets go of
 // those of calls that longer ones have replaced.

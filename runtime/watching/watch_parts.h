@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the files about watching share; watch.h is for others. All of it reads what others may have written over.
 //
 // watch.cc       calls as they end: the thread's stack of open ones, and which of them are kept

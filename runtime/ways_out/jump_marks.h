@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is recorded of the places that jumps lead to, and of jumps (format/event.h, marks). Stack pointers are those at
 // the place. Async-signal-safe.
 #pragma once

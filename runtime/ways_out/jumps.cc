@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // setjmp and longjmp, and their like (vfork, too): ways out of many calls at once that pass no sled.
 //
 // No stack is walked: where a place to jump to is set (setjmp), its stack pointer is recorded, and so it is at the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What jumps.S and jumps.cc share: the functions of libc's that they stand before.
 #ifndef KARST_RUNTIME_WAYS_OUT_JUMPS_H
 #define KARST_RUNTIME_WAYS_OUT_JUMPS_H

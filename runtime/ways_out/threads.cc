@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pthread_create, so that there is one frame of ours below all others of a thread: see thread_start.S. A thread that
 // ends inside of calls (pthread_exit, pthread_cancel) is unwound by libc; what runs afterwards, destructors of
 // thread-local objects among it, is called by none of them.

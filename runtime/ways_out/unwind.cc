@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Exceptions and forced unwinds: the exits of the calls that they leave, which pass no sled.
 //
 // Whoever throws and whoever catches, in whatever language: when the unwinder is about to go on in a frame (a cleanup

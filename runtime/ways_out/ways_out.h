@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ways out of functions that pass no sled: unwind.cc, jumps.cc, threads.cc stand before functions of libc and of the
 // unwinder.
 //

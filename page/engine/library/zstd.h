@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page decompresses.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Binary answers to typed arrays. Checks all counts against the bytes that are there; runs in a
 // worker and, for exported pages, in the page itself.
 import { MINIMAP_MAGIC, PROTOCOL_VERSION, TILES_MAGIC } from "./protocol";

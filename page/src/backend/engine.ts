@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The engine that a page without a server carries: Karst's own reader and answers, compiled to WebAssembly. It answers
 // as the server does. page/engine/engine.cc is the other side.
 import { decodeTiles, unpack, type RawTiles } from "./decode";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
 import { NOTE_GROUPS } from "./protocol";

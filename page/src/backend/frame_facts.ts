@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Answers about frames to the page's own types.
 import { frameAnswers, type FrameAnswer } from "./answers";
 import { histogramFacts, num, object, objects, says, text, type Json } from "./facts";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the engine asks of the page: to decompress, to match names by regular expressions, and to end.
 import { Decompress } from "fzstd";
 import { RE2JS } from "re2js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Long answers under way: how far the server is with each, and stopping those that nobody wants any more. An answer is
 // known by the signal that its asker can abort it with.
 let next = 0;

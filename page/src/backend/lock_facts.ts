@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Answers about locks to the page's own types.
 import { callOf, maybe, num, object, objects, optional, text, type Json } from "./facts";
 import type { LateList } from "./types/late";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The server that the page came from, by HTTP. Addresses are relative to the page, whose own address holds the token.
 import type { Json } from "./facts";
 import { jobsAre, startJob } from "./jobs";

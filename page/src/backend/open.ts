@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A page without a server: what it carries, or files that somebody opens in it.
 import { unpack } from "./decode";
 import { Engine, EngineTransport, type Part } from "./engine";

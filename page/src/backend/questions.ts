@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page's questions, put into the words of docs/viewer-protocol.md, and what comes back as the page's own types.
 import {
   explanations,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A page that holds too many calls to carry them: one picture of its range, and the answers about all of it, written
 // down when the page was made. It says what it does not have instead of showing less.
 import { RE2JS } from "re2js";

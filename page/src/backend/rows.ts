@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rows of an answer, which come as a list for each field, to objects. What is missing gets a value that shows as
 // nothing: a page must not fail because a field does.
 // `Json` is what JSON.parse gives, taken apart field by field.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fetches and checks tiles off the main thread; the bytes travel to the page without a copy.
 import { decodeTiles, type RawTiles } from "./decode";
 

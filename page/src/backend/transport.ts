@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who answers the questions of docs/viewer-protocol.md: the server (network.ts), the engine that a page carries
 // (engine.ts), or answers that were written down when the page was made (recorded.ts).
 import type { RawTiles } from "./decode";

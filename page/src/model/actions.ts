@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a person can do, in one place: buttons, keys and the timeline call these.
 import type { Scope } from "../backend/types/backend";
 import type { CallInfo, CallLine, CallRef } from "../backend/types/calls";

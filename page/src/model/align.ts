@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lays two aligned flows out on one axis: what is a pair begins at the same place, what only one side has takes room on
 // both. Distances are ns of whichever side took longer, so either side is to scale but for the slack it gets.
 import type { Alignment } from "../backend/types/sums";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What may fail, as a question to the server: the page tells of it and goes on.
 import { store } from "./store";
 

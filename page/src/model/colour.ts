@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Colours of functions: a hash of the name gives hue and a small step in lightness, so a function has
 // the same colour in every trace, thread and session. OKLCH keeps all hues equally bright, so the
 // label's contrast is the same on each of them (over 7:1, checked by a test).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Texts for the clipboard: the selected call in a line, its name, a link to what is seen.
 import { attempt } from "./attempt";
 import { store } from "./store";

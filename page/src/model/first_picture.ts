@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The timeline's first picture comes before everything else that the page asks for: a table of a hundred million calls
 // would keep all processors from the tiles.
 let done: () => void = () => {};

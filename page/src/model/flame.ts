@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Places the nodes of a flame graph: the root's width is 1, children side by side within their parent.
 import type { Flame } from "../backend/types/sums";
 

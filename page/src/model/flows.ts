@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Flows of the selected call: what the panel tells and the timeline draws.
 import type { FlowAnswer } from "../backend/answers";
 import { store, type Selected } from "./store";

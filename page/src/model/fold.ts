@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Time in a narrow strip, with what was overwritten folded. A ring that was written many times over keeps moments of
 // milliseconds in minutes of nothing; drawn true to scale, there would be nothing to see.
 import type { TraceInfo } from "../backend/types/trace";

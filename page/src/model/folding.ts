@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Folding all tracks at once: an overview, in which a thread is a strip.
 import { changeSet } from "./actions";
 import { store } from "./store";

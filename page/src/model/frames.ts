@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames on the page: the chosen one, and the target by which they are coloured.
 import type { FrameLine } from "../backend/types/frames";
 import { moveTo, offsetOf } from "./actions";

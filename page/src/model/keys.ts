@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keys that work wherever the focus is, but in text fields and dialogs.
 import { openMenu, selectVisible, walk, walkTrack } from "../timeline/steps";
 import {

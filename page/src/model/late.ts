@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a trace's facts do not have, and the page asks for when all of the trace is read: the lists that some kinds of
 // tracks are made of. Each is asked for once; the store has it from then on.
 import type { LateList } from "../backend/types/late";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Locks on the page: who had one as a wait began, and who waited while somebody had it.
 import type { LockFacts, LockInfo } from "../backend/types/locks";
 import { attempt } from "./attempt";

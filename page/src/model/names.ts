@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Demangled C++ names for narrow places: the parts of a name from the most telling to the least.
 //
 //   leveldb::DBImpl::MakeRoomForWrite(bool)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a page opens whose address says nothing: on the longest moment that was kept, else around the call that took
 // longest beyond its usual time. A whole trace seen at once is haze.
 import type { SlowCall } from "../backend/answers";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pictures of frames: BC1 (DXT1 of Direct3D), of which each block of two words is 4 times 4 pixels. The lower half of the
 // first word is one colour, the upper half another; the second word has 2 bits for each pixel.
 import type { FramePicture } from "../backend/types/frames";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // While a trace is still being read: what of it is there.
 import type { ThreadInfo, TraceInfo } from "../backend/types/trace";
 import { count, percent } from "./time";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests on the page: the range of one that is clicked.
 import { moveTo, offsetOf } from "./actions";
 import { store } from "./store";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ordering and filtering the table of functions.
 import type { FunctionRow } from "../backend/types/sums";
 import { isShownIn } from "./names";

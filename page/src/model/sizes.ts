@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Amounts of memory for people, as karst's commands write them.
 const UNITS = ["KiB", "MiB", "GiB", "TiB"];
 

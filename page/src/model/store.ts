@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page's state in one place, and who wants to know of changes. Components take what they need
 // with useStore(); the timeline, which draws itself, subscribes.
 import { useEffect, useRef, useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When nothing, or only some, of a process was traced, and words for that and for what was kept.
 import type { MomentInfo, ProcessInfo, SwitchInfo } from "../backend/types/trace";
 import { count } from "./time";

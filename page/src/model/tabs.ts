@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The panels of the lower half, in the order of their keys. panels/dock.tsx has them, but for those that a kind of track
 // brings (`ofTrack`, timeline/kinds.ts).
 export const TABS = [

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lengths of time for people, and the ruler's steps. All times in the page are nanoseconds since the
 // trace's first event, as numbers: exact for 104 days.
 

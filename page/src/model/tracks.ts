@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tracks of the timeline from top to bottom: which are shown, in what order, how high each is.
 //
 //   pinned tracks      stay in place while the others scroll

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The address holds what is seen: zoom, selection, filters. A link or a reload shows the same again.
 import { ORDERS } from "./tracks";
 import { NOTE_GROUPS } from "../backend/protocol";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arguments and returned values of calls: as words, and remembered for what the picture shows of them.
 import type { Backend } from "../backend/types/backend";
 import { MOST_VALUES, type CallRef, type CallValues, type NamedValue } from "../backend/types/calls";

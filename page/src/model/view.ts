@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What part of time the timeline shows, and how moving and zooming change it. Pure functions.
 
 /** A window on time: `begin` ns at the left edge, `span` ns wide. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sentences about calls: what was unusual about one, and what it waited for.
 import type { CallInfo, Histogram, StateLine } from "../backend/types/calls";
 import type { TraceInfo } from "../backend/types/trace";

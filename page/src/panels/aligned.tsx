@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two calls or threads one above the other, their flows aligned: what is longer in B is red, what is shorter blue, what
 // only one side has is hatched.
 import { useMemo, useState } from "preact/hooks";

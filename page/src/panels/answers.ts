@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An answer from a backend, for a component: waiting, there, or failed. The last answer stays in sight
 // while the next one is on its way, and answers that are no longer asked for are dropped.
 import { useEffect, useRef, useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
 import type { CallInfo, CallLine } from "../backend/types/calls";
 import { kOpenBegin, kOpenEnd } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What one can do with the selected call, beside it: by a right click, or by the menu key.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { highlight, lookAt, stepCall, toggleExplained } from "../model/actions";

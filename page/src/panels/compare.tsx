@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two traces, or two calls: their flows aligned (aligned.tsx), or merged by path. What is longer in B is red, what is
 // shorter blue.
 import { useMemo, useState } from "preact/hooks";

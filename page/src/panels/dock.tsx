@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The lower half: one panel at a time, as high as its edge is dragged to.
 import type { ComponentType } from "preact";
 import { store, useStore } from "../model/store";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Why a call took longer than its siblings: what `karst explain` says of it, drawn. A cause that the pointer or the focus
 // is on is framed in the timeline; a click goes to the call that it is about.
 import type { Cause, Explanation } from "../backend/answers";

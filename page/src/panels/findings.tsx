@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What changed between two traces, in karst diff's words: its first line is the first row here.
 import { highlight } from "../model/actions";
 import { visible } from "../model/names";

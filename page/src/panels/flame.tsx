@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Flame graphs: calls merged by path, exact. Also draws the comparison of two sets of calls.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../backend/types/sums";

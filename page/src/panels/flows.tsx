@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Flows that the selected call is a step of: what led to it, and what it led to; of a coroutine, how long it was
 // suspended. Each of these calls is one click away.
 import type { CallFlow, StepBeside } from "../backend/answers";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames: how long they took against the target, which were slowest, and the chosen one.
 import { useEffect, useState } from "preact/hooks";
 import { FRAMES } from "../backend/frame_facts";

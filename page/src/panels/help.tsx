@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All keys and signs, over the page.
 import { useEffect, useRef } from "preact/hooks";
 import { store } from "../model/store";

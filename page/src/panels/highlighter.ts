@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Source lines as HTML, coloured by highlight.js; tokens that span lines are closed and opened again at
 // each, so that every line stands for itself.
 import hljs from "highlight.js/lib/core";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The distribution of a function's durations on a logarithmic scale, with one call marked.
 import type { Histogram } from "../backend/types/calls";
 import { count, duration } from "../model/time";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page's icons: strokes in a 16-pixel box, in the colour of the text around them.
 const PATHS = {
   right: "M6 4l4 4-4 4",

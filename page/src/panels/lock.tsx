@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of a lock: of a wait for it who had it, of a holder who waited. What is not known is said.
 import { LOCKS } from "../backend/lock_facts";
 import type { LockFacts, LockOwner, LockWait } from "../backend/types/locks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the selected call and all that it called took of memory, and what was not freed by its end.
 import type { CallMemory, Taker } from "../backend/types/memory";
 import type { Selected } from "../model/store";

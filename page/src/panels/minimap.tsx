@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The whole trace in a strip: how busy the threads are over time, and the window that the timeline shows.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { moveTo, setView } from "../model/actions";

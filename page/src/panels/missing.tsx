@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is to be known of a trace before its picture is believed: what is missing in it; and what was kept of slow calls.
 import type { MomentInfo } from "../backend/types/trace";
 import { bringTrack, moveTo, offsetOf } from "../model/actions";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Notes: what the program said of itself, in order of time, as far as it was said in view. A click selects the call it
 // was said in. (What is missing in a trace is in missing.tsx.)
 import { useEffect, useRef } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page without a trace: takes one that is dropped or chosen, or two to be compared.
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Slow calls: a line for each function and callee that its calls were slow for; beside it the calls of
 // the chosen function by duration, which a click on the histogram limits.
 import { useEffect, useState } from "preact/hooks";

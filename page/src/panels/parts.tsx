@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Small pieces that panels share.
 import { useEffect, useState } from "preact/hooks";
 import { forms, split, visible } from "../model/names";

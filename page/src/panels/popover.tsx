@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A button that opens a box below it. Escape, or a click elsewhere, closes it again.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icon";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The measured range: its length, what ran in it, and what can be made of it.
 import { fitSelection, highlight } from "../model/actions";
 import { readable } from "../model/names";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests: what all threads did for each, as `karst requests` lists them. A click measures one: its time is the range
 // that tables and flame graphs can be about.
 import { useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which part of the trace tables and flame graph are about; of two traces, which.
 import { visible } from "../model/names";
 import { store, useStore, type ScopeKind } from "../model/store";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Search: functions by name, with their counts, and below them what the program said, and what calls were given and
 // returned. Enter highlights a function and goes to its longest call, or selects a note.
 import { useEffect, useRef, useState } from "preact/hooks";

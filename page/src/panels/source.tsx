@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A function's source, at the text that was traced: its lines marked, scrolled to its first.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { SourceText } from "../backend/types/backend";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of functions. Rows beyond the screen are not in the page, so a hundred thousand functions
 // scroll like a hundred.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bar above all: what is open, search, and what works on the whole page.
 import { showAll } from "../model/actions";
 import { attempt } from "../model/attempt";

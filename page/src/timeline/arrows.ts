@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arrows between tracks, straight up or down, and what is written beside them.
 import { FONT } from "./renderer";
 import type { Placed, Scene } from "./scene";

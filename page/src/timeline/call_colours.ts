@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that the program gave a colour (karst_color): painted over what their functions look like.
 import type { Backend } from "../backend/types/backend";
 import type { TraceInfo } from "../backend/types/trace";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One picture of the timeline: ruler, lanes, and the tracks, each as its kind draws it. What follows the pointer is
 // drawn above it by overlay.ts.
 import type { State } from "../model/store";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a call ended, in words.
 import { kCut, kJumped, kLeft, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types/tiles";
 

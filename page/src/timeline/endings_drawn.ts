@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a call ended, as shapes at its ends.
 import { kCut, kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types/tiles";
 import type { Renderer } from "./renderer";

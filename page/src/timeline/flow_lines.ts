@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From step to step of the flows that the selected call is in: a curve with a head at the later one.
 import { flowArrows, type FlowEnd } from "../model/flows";
 import type { State } from "../model/store";

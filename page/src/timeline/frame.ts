@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One picture in the making: what kinds of tracks draw into. Slices are painted into lines of device pixels first, all
 // lines go onto the canvas at once, and names come last.
 import { kSummed, kOpenBegin, type Row } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Draws the timeline on the next frame after anything changed, and only then; finds out what lies under the pointer.
 import { firstPictureDrawn } from "../model/first_picture";
 import { store } from "../model/store";

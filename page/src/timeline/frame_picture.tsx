@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a frame showed, as the program gave it.
 import { useEffect, useRef } from "preact/hooks";
 import type { FramePicture } from "../backend/types/frames";

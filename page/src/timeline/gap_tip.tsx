@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the pointer shows over gaps, and over what was kept.
 import { readable } from "../model/names";
 import { store } from "../model/store";

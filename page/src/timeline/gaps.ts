@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where nothing, or not all, is known of a thread, and what of it was kept: how that is drawn, and what of it lies under
 // a point. Each kind of gap has a pattern of its own, so that they are told apart without colour.
 import type { Gap, MomentInfo } from "../backend/types/trace";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tracks' names, with what can be done to a track. Only those on screen are in the page.
 import { useEffect } from "preact/hooks";
 import { togglePinned, toggleFolded, wantRanks } from "../model/actions";

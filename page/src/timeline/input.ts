@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Mouse, touch and touchpad on the timeline, like a map: the wheel zooms at the pointer, dragging moves in
 // time and across tracks. Dragging on the ruler, with Shift, or while measuring, marks a range.
 import { kSummed } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kinds of tracks that the page can show: a line for each.
 import type { TraceInfo } from "../backend/types/trace";
 import type { Tab } from "../model/tabs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the colours of a thread's strip mean, in a corner of the timeline as long as there are any.
 import { useStore } from "../model/store";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From a thread that waits for a lock to the one that has it: a line between their calls. In the lock's own track what
 // is selected has a frame.
 import { lockLines, type LockEnd } from "../model/locks";

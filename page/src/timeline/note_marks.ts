@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Messages in the timeline: in a lane above a thread's calls a mark each, with its text where there is room; one mark
 // for all that share some pixels.
 import type { Backend } from "../backend/types/backend";

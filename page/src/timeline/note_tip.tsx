@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the pointer shows over messages.
 import { visible } from "../model/names";
 import { count, duration } from "../model/time";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What follows the pointer and the selection, above the picture: cheap to draw in every frame.
 import { threadName } from "../model/names";
 import type { Range, State, Waking } from "../model/store";

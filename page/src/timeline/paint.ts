@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Paints one level of one thread into a line of device pixels.
 //
 // A call at least a pixel long is painted as it is. Shorter ones share a pixel: the longest call wins

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is seen, as a PNG: the timeline with its tracks' names.
 import { visible } from "../model/names";
 import { store } from "../model/store";

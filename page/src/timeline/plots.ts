@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Values as plots: a track below the threads for each name, in which a line steps from one value to the next. Where
 // several share a pixel, it is as high as they are apart.
 import type { Backend } from "../backend/types/backend";

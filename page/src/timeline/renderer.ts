@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the timeline draws with. A small interface, so that drawing is tested without a browser and
 // another surface than Canvas2D can take its place. Lengths are CSS pixels unless said otherwise.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
 import type { CallValues } from "../backend/types/calls";
 import { kSummed, type Row } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When and how long a slice is, for tips of tracks that show no calls.
 import type { ComponentChildren } from "preact";
 import { kSummed } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Walking the picture by keyboard: from call to caller, callee and neighbours, and to the next track.
 import { kSummed } from "../backend/types/tiles";
 import { bringTrack, moveTo, select } from "../model/actions";

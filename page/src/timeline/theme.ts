@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Colours that the canvases share with style/base.css (which has them as custom properties).
 import {
   contrast,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keeps the tiles that were fetched, asks for those that are needed, and finds something to show for
 // those that are not there yet.
 //

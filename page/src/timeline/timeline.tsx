@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The timeline: the tracks' names beside a canvas, which FrameLoop draws.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "../model/colour";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CPUs: which thread ran there, below it which function. Threads of other processes are grey.
 import { CPU_FUNCTION, CPU_THREAD, kOpenEnd, kSummed, type Row } from "../backend/types/tiles";
 import { bringTrack } from "../model/actions";

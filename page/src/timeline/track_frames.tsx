@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames: a bar above all threads for each name, coloured by how long a frame took against the target. Where several
 // share a pixel its colour is the longest one's. Tracks have tiles, but are listed when the page asks for them.
 import { FRAMES } from "../backend/frame_facts";

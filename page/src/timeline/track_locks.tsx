@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Locks: who had one, in the colour of that thread, and below it who waited, in low lanes. Their tracks have tiles, but
 // are listed when the page asks for them.
 import { kOpenEnd, kSummed } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the timeline asks of each kind of track. A kind is a file track_*.tsx and its line in kinds.ts.
 import type { ComponentType, JSX } from "preact";
 import type { LateList } from "../backend/types/late";

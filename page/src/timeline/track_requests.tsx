@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests: each from its begin to its end, and in low lanes below it the threads that worked on it, in their colours:
 // what is empty there is time in which nobody did. Their tracks have tiles, but are listed when the page asks for them.
 import { kOpenBegin, kOpenEnd, kSummed, type Row } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What samples have seen below a thread's calls, while it ran and while it waited: in the rows of its calls, paler than
 // those, as nobody knows when such a frame began and ended, or how often it was called.
 import { kOpenEnd, kSummed, type Row } from "../backend/types/tiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a thread did beside its calls: a strip above them. States are told apart by colour and by height.
 import { useEffect, useState } from "preact/hooks";
 import type { StateLine } from "../backend/types/calls";

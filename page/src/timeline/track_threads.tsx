@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads: a row for each depth of calls, each call in its function's colour; when a function is highlighted its calls
 // are drawn again above the others, which are dimmed.
 import { kSummed, STRIP_DEPTHS } from "../backend/types/tiles";

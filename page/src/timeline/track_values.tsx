@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Values: a plot for each name. Their tracks are the page's own, so they have no tiles.
 import { PLOTS } from "../backend/facts";
 import { visible } from "../model/names";

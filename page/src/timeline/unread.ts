@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stretches of threads that are not read yet: they must not look idle.
 import type { State } from "../model/store";
 import { SMALL, type Renderer } from "./renderer";

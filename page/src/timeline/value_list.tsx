@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a call was given and what it returned, line by line. The texts are the traced program's: they are shown as text,
 // whatever they hold.
 import type { CallValues } from "../backend/types/calls";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An answer about what is in view, that is asked for when the view rests, with half a view more on either side. While
 // the view moves, what is there is drawn.
 const REST_MS = 90;

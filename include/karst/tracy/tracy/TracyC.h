@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tracy's C macros as Karst's notes: see Tracy.hpp. A zone ends where TracyCZoneEnd says so, in the function that began
  * it. */
 #ifndef KARST_TRACYC_H

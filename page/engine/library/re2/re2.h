@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page matches, with a library of the same syntax.
 #pragma once
 #include <cstddef>

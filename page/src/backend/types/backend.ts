@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
 import type { Explanation, FindingAnswer, FlowAnswer, SlowAnswer } from "../answers";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Single calls: with what, how long, in which states, and where the others of their function are.
 
 import type { CallValues, StateTimes } from "../answers";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Frames: what a program does again and again, like drawing a picture, and how long each time took.
 import type { FrameAnswer, Histogram } from "../answers";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lists that a kind of track is made of, and that the page asks for late (model/late.ts).
 import type { Json } from "../facts";
 import type { TraceInfo } from "./trace";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Locks: who had one, and who waited for it.
 
 /** A lock that has a track. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a program said of itself: messages, and values that are plotted.
 
 import type { NOTE_GROUPS } from "../protocol";

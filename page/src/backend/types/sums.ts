@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What many calls add up to: by function, path, request or thread, and how two flows differ.
 import type { Scope } from "./backend";
 

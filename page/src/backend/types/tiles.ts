@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the timeline draws: rows of slices, by lane and tile.
 
 export {

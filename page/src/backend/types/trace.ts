@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a trace is made of: its processes, threads, functions, tracks, and what is known of them.
 import type {
   CpuInfo,
