@@ -193,14 +193,4 @@ const KeptOff& KeptOffFinder::of(const Wait& wait) const {
   return at->second;
 }
 
-std::string share_words(const CpuShare& share, const reader::States& states) {
-  std::string first = task_words(states, share.task);
-  if (!share.others) return first;
-  const std::string last = task_words(states, share.last);
-  if (share.task == kIdleTask) return last + " and perhaps others";
-  if (last.empty() || share.last == share.task) return first + " and perhaps others";
-  if (share.last == kIdleTask) return first + " and perhaps others, at last nobody";
-  return "others, " + first + " first and " + last + " last";
-}
-
 }  // namespace karst::analysis

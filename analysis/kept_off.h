@@ -72,46 +72,4 @@ class KeptOffFinder {
   mutable std::map<std::array<std::uint64_t, 6>, KeptOff> known_;  // by what an answer depends on
 };
 
-/// "kept off CPU 0: 18.9 ms by 12 housekeeping in sweep, 1.0 ms by 14 capture, 0.3 ms not known"; empty: nothing is
-/// known, or the CPU idled. `name` and `time` are as describe()'s.
-template <typename Name, typename Time>
-std::string kept_off_words(const KeptOff& kept, const reader::States& states, Name&& name, Time&& time);
-
-/// "4711 worker", "812 stress and perhaps others".
-std::string share_words(const CpuShare& share, const reader::States& states);
-
-/// What is too short to be told in words: a two hundredth of the wait.
-inline bool is_told(std::uint64_t part, std::uint64_t whole) { return part != 0 && part >= whole / 200; }
-
-template <typename Name, typename Time>
-std::string kept_off_words(const KeptOff& kept, const reader::States& states, Name&& name, Time&& time) {
-  constexpr std::size_t kMostInWords = 3;
-  const bool idle = kept.shares.size() == 1 && kept.shares[0].task == reader::kIdleTask && !kept.shares[0].others;
-  if (kept.empty() || idle) return {};
-  std::uint64_t whole = kept.unknown + kept.more_ticks;
-  for (const CpuShare& share : kept.shares) whole += share.ticks;
-  std::string text = "kept off CPU " + std::to_string(kept.cpu);
-  if (kept.moved_to != kNoCpu) text += ", then CPU " + std::to_string(kept.moved_to);
-  std::size_t told = 0;
-  std::uint64_t rest = kept.more_ticks;
-  std::vector<std::string> parts;
-  for (const CpuShare& share : kept.shares) {
-    if (told == kMostInWords || (told != 0 && !is_told(share.ticks, whole))) {
-      rest += share.ticks;
-      continue;
-    }
-    ++told;
-    std::string part = "by " + share_words(share, states);
-    if (share.in.row != reader::kNoParent) part += " in " + name(*share.in.thread, share.in.function);
-    parts.push_back(std::move(part));
-  }
-  const std::size_t others = kept.shares.size() - told + kept.more;
-  const bool tell_rest = others != 0 && is_told(rest, whole);
-  if (told == 1 && !tell_rest && !is_told(kept.unknown, whole)) return text + " " + parts[0];
-  for (std::size_t i = 0; i < told; ++i) text += (i == 0 ? ": " : ", ") + time(kept.shares[i].ticks) + " " + parts[i];
-  if (tell_rest) text += ", " + time(rest) + " by " + std::to_string(others) + (others == 1 ? " other" : " others");
-  if (is_told(kept.unknown, whole)) text += ", " + time(kept.unknown) + " not known";
-  return text;
-}
-
 }  // namespace karst::analysis

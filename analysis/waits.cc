@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/syscall_names.h"
 #include "columns/selection.h"
 
 namespace karst::analysis {
@@ -138,41 +137,6 @@ const std::vector<Wait>& Waits::of(const reader::Thread& thread) const {
     if (wait.waker.thread != nullptr) find_waker(wait, calls_of_(*wait.waker.thread));
   }
   return waits;
-}
-
-std::string task_words(const States& states, std::uint32_t task) {
-  if (task == reader::kInterruptTask) return "an interrupt";
-  if (task == reader::kIdleTask) return "the idle thread";
-  if (task >= states.tasks().size()) return {};
-  const reader::Task& of = states.tasks()[task];
-  return of.name.empty() ? std::to_string(of.tid) : std::to_string(of.tid) + " " + of.name;
-}
-
-std::string cut_words(const Wait& wait) {
-  if (wait.begun_before && wait.not_over) return "; cut: it had begun before the recording, and went on after it";
-  if (wait.begun_before) return "; cut: it had begun before the recording";
-  return wait.not_over ? "; cut: it went on after the recording" : "";
-}
-
-std::string blocked_words(std::uint32_t syscall, char letter) {
-  if (syscall != 0) {
-    const std::string name = syscall_name(syscall - 1);
-    return name.empty() ? "system call " + std::to_string(syscall - 1) : name;
-  }
-  switch (letter) {
-    case 'S':
-      return "sleep";
-    case 'D':
-      return "uninterruptible sleep (disk, or the like)";
-    case 'T':
-      return "stop by a signal";
-    case 't':
-      return "stop by a debugger";
-    case 'I':
-      return "idle sleep";
-    default:
-      return {};
-  }
 }
 
 }  // namespace karst::analysis

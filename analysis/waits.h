@@ -97,42 +97,4 @@ class Waits {
   mutable std::unordered_map<const reader::Thread*, std::vector<Wait>> waits_;
 };
 
-/// Words for a wait: "blocked in futex, woken by 4711 worker in Queue::push(int); the last 1.2 ms waiting for a CPU".
-/// `name` gives a function's name, fit to be shown; `time` words for ticks. `kept_off`: who had the CPU meanwhile, in
-/// the words of kept_off_words() (analysis/kept_off.h); empty: not known, or not looked for.
-template <typename Name, typename Time>
-std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time,
-                     const std::string& kept_off = {});
-
-/// "4711 worker", "an interrupt", "the idle thread"; empty when nobody is known.
-std::string task_words(const reader::States& states, std::uint32_t task);
-/// "; cut: ..." where an end of the wait was not recorded, else empty.
-std::string cut_words(const Wait& wait);
-/// Where a thread is blocked: "futex", "uninterruptible sleep"; empty: not known.
-std::string blocked_words(std::uint32_t syscall, char letter);
-
-template <typename Name, typename Time>
-std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time,
-                     const std::string& kept_off) {
-  if (wait.state == reader::ThreadState::kUnknown) return "not known: the system's records are missing here";
-  const std::string who = task_words(states, wait.by);
-  if (wait.state == reader::ThreadState::kPreempted) {
-    if (!kept_off.empty()) return "runnable, " + kept_off + cut_words(wait);
-    std::string text = "runnable, kept off CPU " + std::to_string(wait.cpu);
-    return (who.empty() ? text : text + " by " + who) + cut_words(wait);
-  }
-  std::string text = "runnable, waiting for a CPU";
-  if (wait.state == reader::ThreadState::kBlocked) {
-    const std::string where = blocked_words(wait.syscall, wait.letter);
-    text = where.empty() ? "blocked" : "blocked in " + where;
-    if (wait.in != nullptr) text += ", called by " + wait.in->name;
-  }
-  if (!who.empty()) text += ", woken by " + who;
-  if (wait.waker.row != reader::kNoParent) text += " in " + name(*wait.waker.thread, wait.waker.function);
-  if (wait.runnable != 0)
-    text += "; the last " + time(wait.runnable) + (kept_off.empty() ? " waiting for a CPU" : " " + kept_off);
-  if (wait.state == reader::ThreadState::kWoken && !kept_off.empty()) text += "; " + kept_off;
-  return text + cut_words(wait);
-}
-
 }  // namespace karst::analysis

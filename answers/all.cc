@@ -16,6 +16,7 @@
 #include "answers/samples.h"
 #include "answers/slow.h"
 #include "answers/standing.h"
+#include "answers/states.h"
 #include "answers/traces.h"
 #include "answers/waits.h"
 
@@ -53,6 +54,7 @@ const std::vector<const Relation*>& all_relations() {
                                                               &slow_calls(),
                                                               &spreads(),
                                                               &standing_processes(),
+                                                              &thread_states(),
                                                               &traces(),
                                                               &values_of_calls()});
   return all;

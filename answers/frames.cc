@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "analysis/selection.h"
 #include "base/text.h"
 #include "columns/table.h"
 
 namespace karst::answers {
 namespace {
+
+constexpr std::size_t kSlowestFrames = 10;
 
 Field percentile_of_frames(std::string key, std::string sentence, std::uint64_t percent, int rank) {
   return field<FrameSetRow>(std::move(key), Type::kDuration, std::move(sentence),
@@ -31,7 +36,37 @@ std::string words_of_over(const FrameSetRow& r) {
   return fmt::format("{} {:>6}", count_text(r.over), percent_text(r.over, r.frames.size()));
 }
 
+/// Places of the slowest ones, those first.
+std::vector<std::size_t> slowest_of(const std::vector<FrameSetRow::Frame>& frames) {
+  std::vector<std::size_t> slow(frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) slow[i] = i;
+  const auto most = static_cast<std::ptrdiff_t>(std::min(kSlowestFrames, slow.size()));
+  std::partial_sort(slow.begin(), slow.begin() + most, slow.end(), [&](std::size_t a, std::size_t b) {
+    return frames[a].ns != frames[b].ns ? frames[a].ns > frames[b].ns : a < b;
+  });
+  slow.resize(static_cast<std::size_t>(most));
+  return slow;
+}
+
 }  // namespace
+
+FrameSetRow frame_set(const reader::Trace& trace, const analysis::Frames& frames, const analysis::Frames::Set& of,
+                      const std::optional<columns::TickRange>& range, std::uint64_t target_ns) {
+  FrameSetRow set{of.name, of.process, {}, {}, 0, 0, {}};
+  const std::uint64_t start = analysis::first_ticks(trace);
+  const bool first_is_marked = frames.first_is_marked(of.process, of.name);
+  for (const analysis::RequestWork& frame : frames.all(of.process, of.name)) {
+    const bool is_in = !range || (frame.range.begin >= range->begin && frame.range.end <= range->end);
+    if (!is_in || (frame.id == 1 && !first_is_marked)) continue;
+    const std::uint64_t ns = trace.clock().to_ns(frame.range.end - frame.range.begin);
+    set.frames.push_back({frame.id, trace.clock().to_ns(frame.range.begin - start), ns});
+    set.ns.push_back(ns);
+    set.sum_ns += ns;
+    set.over += ns > target_ns ? 1 : 0;
+  }
+  set.slow = slowest_of(set.frames);
+  return set;
+}
 
 const Relation& slowest_frames() {
   static const Relation relation{"slowest_frames",

@@ -2,10 +2,13 @@
 // How long frames took: what a program does again and again, by its own word (KARST_FRAME of karst/karst.h).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "analysis/frames.h"
 #include "answers/relation.h"
+#include "columns/selection.h"
 
 namespace karst::answers {
 
@@ -30,6 +33,11 @@ struct FrameRow {
   const FrameSetRow& in;
   const FrameSetRow::Frame& of;
 };
+
+/// Those in `range`, which may be all, and that are slower than `target_ns`. The first frame of a name is not among
+/// them unless somebody marked where it begins. `frames` must outlive it.
+FrameSetRow frame_set(const reader::Trace& trace, const analysis::Frames& frames, const analysis::Frames::Set& of,
+                      const std::optional<columns::TickRange>& range, std::uint64_t target_ns);
 
 const Relation& frame_sets();
 /// The slowest of a set.

@@ -2,6 +2,11 @@
 #include "answers/memory.h"
 
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "words/path.h"
 
 namespace karst::answers {
 namespace {
@@ -54,7 +59,40 @@ Relation memory_relation(std::string name, std::string one, Field called) {
            std::move(called)}};
 }
 
+std::string_view name_of_node(const analysis::Parts& parts, const analysis::MemoryUse& use, std::uint32_t node) {
+  const std::uint32_t function = use.tree.nodes()[node].function;
+  if (node == 0) return "(in no traced call)";
+  if (function == columns::FlameTree::kOther) return "(more paths than can be told apart)";
+  return parts.functions().functions()[function].name;
+}
+
+std::string path_of_node(const analysis::Parts& parts, const analysis::MemoryUse& use, std::uint32_t node) {
+  if (node == 0) return std::string(name_of_node(parts, use, 0));
+  std::vector<std::string> names;
+  for (; node != 0; node = use.tree.nodes()[node].parent) names.emplace_back(name_of_node(parts, use, node));
+  std::string text;
+  for (const std::string& each : words::folded(std::move(names))) text += (text.empty() ? "" : " < ") + each;
+  return text;
+}
+
 }  // namespace
+
+std::vector<MemoryRow> memory_rows(const analysis::Parts& parts, const analysis::MemoryUse& use, bool by_path) {
+  std::vector<MemoryRow> rows;
+  std::unordered_map<std::uint32_t, std::size_t> of_function;
+  for (std::uint32_t node = 0; node < use.sums.size(); ++node) {
+    const MemorySum& sum = use.sums[node];
+    if (sum.allocations == 0 && sum.failed == 0 && sum.mapped_bytes == 0) continue;
+    if (by_path) {
+      rows.push_back({path_of_node(parts, use, node), sum});
+      continue;
+    }
+    const auto [at, fresh] = of_function.try_emplace(use.tree.nodes()[node].function, rows.size());
+    if (fresh) rows.push_back({std::string(name_of_node(parts, use, node)), {}});
+    rows[at->second].sum += sum;
+  }
+  return rows;
+}
 
 const Relation& memory_of_functions() {
   static const Relation relation = memory_relation(

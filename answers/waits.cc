@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "answers/waits.h"
 
+#include "words/wait_words.h"
+
 namespace karst::answers {
 namespace {
 
@@ -42,7 +44,7 @@ const Relation& cpu_shares() {
       "cpu_share",
       "A row for each thread that had the CPU while another one waited for it, the longest first",
       {field<Row>("name", Type::kText, "its id and name, also of threads of other programs",
-                  [](const Row& r) { return analysis::share_words(r.of, r.trace.states()); }),
+                  [](const Row& r) { return words::share_words(r.of, r.trace.states()); }),
        field<Row>("duration", Type::kDuration, "how long it had it",
                   [](const Row& r) { return r.times.ns(r.of.ticks); }),
        field_if_known<Row>(

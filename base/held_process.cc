@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/process_stat.h"
 #include "base/process_status.h"
 
 namespace karst {
@@ -79,12 +80,7 @@ bool HeldProcess::has_thread(pid_t thread) const {
   return faccessat(directory_->get(), ("task/" + std::to_string(thread)).c_str(), F_OK, 0) == 0;
 }
 
-char HeldProcess::state(pid_t thread) const {
-  std::string stat;
-  std::getline(std::ifstream(path(thread, "stat")), stat);
-  const auto behind_name = stat.rfind(") ");  // the name may have anything in it
-  return behind_name == std::string::npos || behind_name + 2 >= stat.size() ? '?' : stat[behind_name + 2];
-}
+char HeldProcess::state(pid_t thread) const { return ProcessStat::read(path(thread, "stat")).state(); }
 
 Descriptor HeldProcess::ending() const {
   Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, number_, 0)));

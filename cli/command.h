@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The contract between main() and the subcommands.
 //
-// A subcommand is one file that holds its help, its options and what it does. It registers itself
-// in a function of its own below: it adds an App named after it, and a callback that runs after the
-// whole command line was parsed and stores the process's exit status.
+// A subcommand is one file that holds its help, its options and what it does, and a line of cli/commands/list.h. Its
+// register_NAME() adds an App named after it, and a callback that runs after the whole command line was parsed and
+// stores the process's exit status.
 //
 //   void register_info(Command app, int& status) {
 //     auto options = std::make_shared<Options>();
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/commands/list.h"
 #include "cli/options.h"
 
 namespace karst::cli {
@@ -32,42 +33,16 @@ enum Exit : int {
   kExitOver = 3,    ///< what was asked to stay below a limit is above it
 };
 
-/// `program` holds the program's own words when the callback runs; split_program() finds them.
-void register_run(Command app, int& status, const std::vector<std::string>& program);
-void register_info(Command app, int& status);
-void register_tree(Command app, int& status);
-void register_report(Command app, int& status);
-void register_slow(Command app, int& status);
-void register_explain(Command app, int& status);
-void register_calls(Command app, int& status);
-void register_query(Command app, int& status);
-void register_notes(Command app, int& status);
-void register_flows(Command app, int& status);
-void register_requests(Command app, int& status);
-void register_files(Command app, int& status);
-void register_locks(Command app, int& status);
-void register_memory(Command app, int& status);
-void register_samples(Command app, int& status);
-void register_diff(Command app, int& status);
-void register_flame(Command app, int& status);
-void register_export(Command app, int& status);
-void register_import(Command app, int& status);
-void register_view(Command app, int& status);
+#define KARST_DECLARE_COMMAND(name, group, first) void register_##name(Command app, int& status);
+KARST_COMMANDS(KARST_DECLARE_COMMAND)
+#undef KARST_DECLARE_COMMAND
+/// Not for people: `karst describe`.
+void register_describe(Command app);
+
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept = 0);
-void register_resolve(Command app, int& status);
 /// `karst resolve --strip all FILE` means --strip=all: the option's value may be left out, so a parser cannot tell.
 void join_strip(std::vector<std::string>& words);
-void register_attach(Command app, int& status);
-void register_places(Command app, int& status);
-void register_ps(Command app, int& status);
-void register_on(Command app, int& status);
-void register_off(Command app, int& status);
-void register_top(Command app, int& status);
-void register_tail(Command app, int& status);
-void register_snapshot(Command app, int& status);
-void register_where(Command app, int& status);
-void register_describe(Command app);
 
 /// All of karst but the process around it: runs the command of a command line, and returns the exit status. Throws what
 /// is not foreseen.

@@ -86,7 +86,7 @@ Option Option::each(const std::function<void(std::string)>& use) const {
 }
 
 Command Command::add_subcommand(const std::string& name, const std::string& description) const {
-  return Command(app_->add_subcommand(name, description));
+  return {app_->add_subcommand(name, description), *program_};
 }
 
 template <typename T>

@@ -60,7 +60,8 @@ class Option {
 
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  /// `program`: the words of a program that is to be run, once they are known; must outlive it.
+  Command(CLI::App* app, const std::vector<std::string>& program) : app_(app), program_(&program) {}
   Command add_subcommand(const std::string& name, const std::string& description) const;
   /// `name`: "-o,--output", or "FILE" for one that is told by its position. `value` must outlive the parse; it is a
   /// string, a number or a vector of strings.
@@ -80,9 +81,12 @@ class Command {
   /// has none.
   std::string given_of(const std::string& heading, const std::string& besides = {}) const;
   CLI::App& app() const { return *app_; }
+  /// For who runs a program: its own words. They are there when the callback runs.
+  const std::vector<std::string>& program() const { return *program_; }
 
  private:
   CLI::App* app_;
+  const std::vector<std::string>* program_;
 };
 
 }  // namespace karst::cli

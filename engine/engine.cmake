@@ -37,10 +37,11 @@ set(engine_sources
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
   analysis/kept_off analysis/wait_stacks analysis/waits
-  answers/changes answers/explanation answers/locks answers/problems answers/relation answers/requests answers/slow answers/waits
+  answers/changes answers/explanation answers/locks answers/problems answers/relation answers/requests answers/slow answers/states
+  answers/waits
   base/json base/plain_name base/text base/utf8
   columns/edges columns/flame columns/selection columns/table
-  words/explanation words/findings words/waits
+  words/explanation words/findings words/wait_words words/waits
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks

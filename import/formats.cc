@@ -4,9 +4,9 @@
 namespace karst::importing {
 
 std::span<const Format> formats() {
-  static constexpr Format kFormats[] = {
-      {"chrome", "JSON of chrome://tracing, viztracer and clang's -ftime-trace", may_be_chrome, import_chrome},
-  };
+#define KARST_LIST_IMPORTER(name, description) Format{#name, description, may_be_##name, import_##name},
+  static constexpr Format kFormats[] = {KARST_IMPORT_FORMATS(KARST_LIST_IMPORTER)};
+#undef KARST_LIST_IMPORTER
   return kFormats;
 }
 

@@ -33,9 +33,14 @@ struct Format {
 /// All formats there are.
 std::span<const Format> formats();
 
-/// Chrome's trace-event format, JSON: a list of events, or an object with such a list as `traceEvents`.
-bool may_be_chrome(std::string_view bytes);
-Result<ForeignTrace> import_chrome(std::string bytes);
+// The formats: a name, by which may_be_NAME() and import_NAME() are declared, and a line for the help.
+#define KARST_IMPORT_FORMATS(F) F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace")
+
+#define KARST_DECLARE_IMPORTER(name, description) \
+  bool may_be_##name(std::string_view bytes);     \
+  Result<ForeignTrace> import_##name(std::string bytes);
+KARST_IMPORT_FORMATS(KARST_DECLARE_IMPORTER)
+#undef KARST_DECLARE_IMPORTER
 
 /// All of a file, unpacked where it is gzip's. Error: it cannot be read, is damaged, or has 4 GiB and more.
 Result<std::string> read_foreign(const std::filesystem::path& path);

@@ -12,12 +12,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "base/process_stat.h"
 
 namespace karst::kernel {
 namespace {
@@ -39,18 +40,7 @@ bool in_first_pid_namespace() {
 }
 
 /// When the process was started, in clock ticks after boot; none when it is not there.
-std::optional<std::uint64_t> start_of(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(in, text, '\0');
-  // The name, in parentheses, may hold anything.
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t ticks = 0;
-  if (at == std::string::npos) return std::nullopt;
-  std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
-  return ticks;
-}
+std::optional<std::uint64_t> start_of(pid_t pid) { return ProcessStat::of(pid).number(ProcessStat::kStartTicks); }
 
 /// A mount that is in no directory. None: errno says why.
 Descriptor mount_detached() {

@@ -67,8 +67,9 @@ class ListOf final : public List {
 /// A relation that can be asked, and how to come by its rows: by one of the two.
 struct Table {
   const answers::Relation* relation;
-  std::unique_ptr<List> (*list)(const Source& source) = nullptr;
+  std::function<std::unique_ptr<List>(const Source& source)> list = nullptr;
   std::unique_ptr<Scan> (*scan)(const Source& source, const Fields& fields) = nullptr;
+  std::shared_ptr<const answers::Relation> owned = nullptr;  ///< `relation`, where it is of this table alone
 };
 
 /// A scan of a list, some thousand rows a piece.

@@ -3,20 +3,26 @@
 
 #include <array>
 #include <deque>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "analysis/report.h"
 #include "answers/files.h"
 #include "answers/flows.h"
+#include "answers/frames.h"
 #include "answers/functions.h"
 #include "answers/locks.h"
+#include "answers/memory.h"
 #include "answers/notes.h"
 #include "answers/requests.h"
 #include "answers/samples.h"
+#include "answers/states.h"
+#include "answers/traces.h"
 #include "base/text.h"
 #include "columns/edges.h"
 #include "sql/calls.h"
+#include "sql/within.h"
 
 namespace karst::sql {
 namespace {
@@ -146,27 +152,76 @@ std::unique_ptr<List> flows(const Source& source) {
   return list;
 }
 
-/// Steps are rows within a flow's: here each says of which flow it is.
-const answers::Relation& steps_of_flows() {
-  static const answers::Relation relation = [] {
-    answers::Relation steps = answers::flow_steps();
-    steps.name = "flow_steps";
-    for (const char* key : {"flow", "id"}) {
-      answers::Field of_flow = *answers::flows().find(key);
-      of_flow.put = [put = of_flow.put](const void* row, answers::Sink& sink) {
-        put(&static_cast<const answers::FlowStepRow*>(row)->flow, sink);
-      };
-      steps.fields.insert(steps.fields.begin(), std::move(of_flow));
-    }
-    return steps;
-  }();
-  return relation;
+/// Rows that are within those of a flow.
+Outer of_flows() {
+  return {answers::flows(),
+          [](const Source& source, const answers::UseRow& use) {
+            const KeptFlows kept(source);
+            for (const answers::FlowRow& of : kept.rows) use(&of);
+          },
+          {"flow", "id"}};
 }
 
-std::unique_ptr<List> flow_steps(const Source& source) {
-  auto list = std::make_unique<ListOf<answers::FlowStepRow, KeptFlows>>(source);
-  for (const answers::FlowRow& flow : list->kept.rows)
-    for (std::size_t at = 0; at < flow.of.steps.size(); ++at) list->rows.push_back({flow, at});
+/// What a trace has without a look at its events.
+Outer of_trace() {
+  return {answers::traces(), [](const Source& source, const answers::UseRow& use) {
+            const auto counts = answers::TraceCounts::without_events(source.trace);
+            const answers::TraceRow row(source.trace, counts);
+            use(&row);
+          }};
+}
+
+/// What a trace has, with numbers of calls.
+Outer of_counted_trace() {
+  return {answers::traces(), [](const Source& source, const answers::UseRow& use) {
+            const answers::TraceCounts counts = answers::count_trace(source.trace);
+            const answers::TraceRow row(source.trace, counts);
+            use(&row);
+          }};
+}
+
+struct KeptStates {
+  explicit KeptStates(const Source& source) : times(source.trace) {}
+  Times times;
+};
+
+std::unique_ptr<List> thread_states(const Source& source) {
+  auto list = std::make_unique<ListOf<answers::StateRow, KeptStates>>(source);
+  const analysis::StateThreads threads(source.trace);
+  for (const reader::Thread* thread : source.threads) {
+    const reader::ThreadStates* states = threads.states_of(*thread);
+    if (states == nullptr) continue;
+    for (std::size_t at = 0; at < states->size(); ++at)
+      list->rows.push_back({source.trace, list->kept.times, *thread, *states, at});
+  }
+  return list;
+}
+
+struct KeptFrames {
+  explicit KeptFrames(const Source& source) : frames(source.trace) {
+    for (const analysis::Frames::Set& of : frames.sets())
+      sets.push_back(answers::frame_set(source.trace, frames, of, std::nullopt, 0));
+  }
+  analysis::Frames frames;
+  std::deque<answers::FrameSetRow> sets;
+};
+
+std::unique_ptr<List> frames(const Source& source) {
+  auto list = std::make_unique<ListOf<answers::FrameRow, KeptFrames>>(source);
+  for (const answers::FrameSetRow& set : list->kept.sets)
+    for (const answers::FrameSetRow::Frame& of : set.frames) list->rows.push_back({set, of});
+  return list;
+}
+
+struct NothingKept {};
+
+std::unique_ptr<List> memory(const Source& source, bool by_path) {
+  auto list = std::make_unique<ListOf<answers::MemoryRow, NothingKept>>();
+  analysis::Parts parts(source.trace);
+  analysis::MemoryFinder finder(source.trace, &parts);
+  each_recorded(source,
+                [&](const reader::Thread& thread, const reader::Calls& calls) { finder.add(thread, calls, nullptr); });
+  list->rows = answers::memory_rows(parts, finder.take(std::numeric_limits<std::uint64_t>::max()), by_path);
   return list;
 }
 
@@ -215,8 +270,10 @@ std::unique_ptr<List> lock_holds(const Source& source) {
 }
 
 struct KeptFiles {
-  explicit KeptFiles(const Source& source)
-      : descriptors(source.trace), facts{source.trace, descriptors, Times(source.trace)}, sums(source.trace, false) {
+  explicit KeptFiles(const Source& source, bool by_function = false)
+      : descriptors(source.trace),
+        facts{source.trace, descriptors, Times(source.trace)},
+        sums(source.trace, by_function) {
     each_thread(source, [&](const reader::Thread& thread, const reader::Calls& of) {
       for (analysis::FileCall& call : analysis::file_calls(source.trace, descriptors, thread, of, nullptr)) {
         sums.add(call);
@@ -232,8 +289,18 @@ struct KeptFiles {
   std::vector<analysis::FileCall> calls;
 };
 
+struct KeptFileUsers : KeptFiles {
+  explicit KeptFileUsers(const Source& source) : KeptFiles(source, true) {}
+};
+
 std::unique_ptr<List> files(const Source& source) {
   auto list = std::make_unique<ListOf<answers::FileRow, KeptFiles>>(source);
+  for (const analysis::FileGroup& of : list->kept.groups) list->rows.push_back({list->kept.facts, of});
+  return list;
+}
+
+std::unique_ptr<List> file_users(const Source& source) {
+  auto list = std::make_unique<ListOf<answers::FileRow, KeptFileUsers>>(source);
   for (const analysis::FileGroup& of : list->kept.groups) list->rows.push_back({list->kept.facts, of});
   return list;
 }
@@ -283,25 +350,43 @@ constexpr std::array kDerived{
             "CREATE MACRO calls_during(call_id) AS TABLE SELECT c.* FROM calls AS c, (SELECT * FROM calls WHERE id = "
             "call_id) AS it WHERE c.begin_ns < it.end_ns AND c.end_ns > it.begin_ns AND (c.tid <> it.tid "
             "OR c.pid <> it.pid)"},
+    Derived{"states_during(call_id)",
+            "what the thread of a call did on and off its CPU meanwhile; overlap_ns is within it",
+            "CREATE MACRO states_during(call_id) AS TABLE SELECT s.*, least(s.end_ns, c.end_ns) - greatest(s.begin_ns, "
+            "c.begin_ns) AS overlap_ns FROM thread_states AS s, (SELECT * FROM calls WHERE id = call_id) AS c WHERE "
+            "s.tid = c.tid AND s.pid = c.pid AND s.begin_ns < c.end_ns AND s.end_ns > c.begin_ns"},
     Derived{"percentile(x, p)", "the value that p of 100 do not exceed, by the nearest rank, as in karst report",
             "CREATE MACRO percentile(x, p) AS quantile_disc(x, p / 100.0)"}};
 
 }  // namespace
 
 std::span<const Table> tables() {
-  static const std::array all{Table{&calls(), nullptr, scan_calls},
-                              Table{&answers::functions(), functions},
-                              Table{&answers::edges(), edges},
-                              Table{&answers::notes(), notes},
-                              Table{&answers::requests(), requests},
-                              Table{&answers::flows(), flows},
-                              Table{&steps_of_flows(), flow_steps},
-                              Table{&answers::locks(), locks},
-                              Table{&answers::lock_waits(), lock_waits},
-                              Table{&answers::lock_holds(), lock_holds},
-                              Table{&answers::files(), files},
-                              Table{&answers::file_calls(), file_calls},
-                              Table{&answers::sampled_functions(), sampled_functions}};
+  static const std::vector<Table> all{
+      Table{&calls(), nullptr, scan_calls},
+      Table{&answers::functions(), functions},
+      Table{&answers::edges(), edges},
+      Table{&answers::notes(), notes},
+      Table{&answers::requests(), requests},
+      Table{&answers::flows(), flows},
+      within("flow_steps", of_flows(), {{"steps"}}),
+      Table{&answers::frames(), frames},
+      Table{&answers::locks(), locks},
+      Table{&answers::lock_waits(), lock_waits},
+      Table{&answers::lock_holds(), lock_holds},
+      Table{&answers::files(), files},
+      Table{&answers::file_users(), file_users},
+      Table{&answers::file_calls(), file_calls},
+      Table{&answers::memory_of_functions(), [](const Source& source) { return memory(source, false); }},
+      Table{&answers::memory_of_paths(), [](const Source& source) { return memory(source, true); }},
+      Table{&answers::sampled_functions(), sampled_functions},
+      Table{&answers::thread_states(), thread_states},
+      within("processes", of_trace(), {{"processes"}}),
+      within("threads", of_counted_trace(), {{"processes", {"pid"}}, {"threads"}}),
+      within("modules", of_trace(), {{"processes", {"pid"}}, {"modules"}}),
+      within("switches", of_trace(), {{"processes", {"pid"}}, {"switches"}}),
+      within("moments", of_trace(), {{"kept"}}),
+      within("untraced", of_trace(), {{"untraced"}}),
+      within("problems", of_counted_trace(), {{"problems"}})};
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include "base/plain_name.h"
 #include "base/text.h"
 #include "words/path.h"
+#include "words/wait_words.h"
 
 namespace karst::words {
 
@@ -22,13 +23,11 @@ std::string WaitTeller::name(const reader::Thread& thread, std::uint32_t functio
 std::string WaitTeller::time(std::uint64_t ticks) const { return duration_text(trace_.clock().to_ns(ticks)); }
 
 ToldWait WaitTeller::tell(const analysis::Wait& wait) const {
-  const auto name_of = [this](const reader::Thread& of, std::uint32_t id) { return name(of, id); };
-  const auto time_of = [this](std::uint64_t ticks) { return time(ticks); };
+  const Writing writing{[this](const reader::Thread& of, std::uint32_t id) { return name(of, id); },
+                        [this](std::uint64_t ticks) { return time(ticks); }};
   const reader::States& states = trace_.states();
   const analysis::KeptOff& kept = kept_off_.of(wait);
-  return {wait, kept,
-          printable(analysis::describe(wait, states, name_of, time_of,
-                                       analysis::kept_off_words(kept, states, name_of, time_of)))};
+  return {wait, kept, printable(wait_words(wait, states, writing, kept_off_words(kept, states, writing)))};
 }
 
 ToldLink WaitTeller::tell(analysis::ChainLink link) const {

@@ -97,73 +97,24 @@ void split_program(const CLI::App& launcher, std::vector<std::string>& words, st
   words.erase(from, words.end());
 }
 
-template <void (*kAdd)(Command, int&)>
-void without_program(Command commands, int& status, const std::vector<std::string>&) {
-  kAdd(commands, status);
-}
-
-constexpr const char* kRecord = "Record a program";
-constexpr const char* kLook = "Look at a trace";
-constexpr const char* kAsk = "Ask it one thing";
-constexpr const char* kLive = "Look into a program that runs, and switch its tracing";
-constexpr const char* kConvert = "Convert a trace";
-constexpr const char* kHelp = "Learn more";
-
-/// In the order of the help.
-constexpr struct {
+struct Listed {
   std::string_view name;
-  const char* group;  ///< heading in the help
-  void (*add)(Command, int&, const std::vector<std::string>& program);
-  const char* first = "";  ///< options that --help explains, with spaces between; empty: all of them
-} kCommands[] = {
-    {"run", kRecord, register_run,
-     "--output --view --function --budget --memory --slowest --args --system --sched --count"},
-    {"attach", kRecord, without_program<register_attach>,
-     "--function --not-function --budget --args --returns --system --trigger --library --sample --output"},
-    {"snapshot", kRecord, without_program<register_snapshot>},
-    {"places", kRecord, without_program<register_places>},
-    {"view", kLook, without_program<register_view>},
-    {"report", kLook, without_program<register_report>,
-     "--by --sort --columns --limit --format --hist --callers --overhead --function --thread --range"},
-    {"tree", kLook, without_program<register_tree>,
-     "--depth --slowest --function --thread --range --kept --min-duration --below --states --plain"},
-    {"flame", kLook, without_program<register_flame>,
-     "--format --by --output --depth --share --function --thread --range --kept"},
-    {"diff", kLook, without_program<register_diff>,
-     "--with --range-a --range-b --request-a --request-b --fail-over --all --format --function --thread"},
-    {"info", kLook, without_program<register_info>},
-    {"slow", kAsk, without_program<register_slow>,
-     "--limit --each --follow --columns --format --function --thread --range --kept --min-duration"},
-    {"explain", kAsk, without_program<register_explain>},
-    {"calls", kAsk, without_program<register_calls>},
-    {"locks", kAsk, without_program<register_locks>},
-    {"memory", kAsk, without_program<register_memory>,
-     "--by --limit --sort --columns --call --format --function --thread --range --kept"},
-    {"files", kAsk, without_program<register_files>},
-    {"samples", kAsk, without_program<register_samples>},
-    {"requests", kAsk, without_program<register_requests>},
-    {"flows", kAsk, without_program<register_flows>},
-    {"notes", kAsk, without_program<register_notes>},
-    {"query", kAsk, without_program<register_query>},
-    {"ps", kLive, without_program<register_ps>},
-    {"top", kLive, without_program<register_top>},
-    {"tail", kLive, without_program<register_tail>},
-    {"where", kLive, without_program<register_where>},
-    {"on", kLive, without_program<register_on>},
-    {"off", kLive, without_program<register_off>},
-    {"export", kConvert, without_program<register_export>},
-    {"import", kConvert, without_program<register_import>},
-    {"resolve", kConvert, without_program<register_resolve>},
+  const char* group;
+  void (*add)(Command, int&);
+  const char* first;
 };
+#define KARST_LIST_COMMAND(name, group, first) Listed{#name, group, register_##name, first},
+constexpr Listed kCommands[] = {KARST_COMMANDS(KARST_LIST_COMMAND)};
+#undef KARST_LIST_COMMAND
 
 /// The one that is asked for; all where that is none, as for the help. There are a thousand options: to make them takes
 /// longer than most of what a command does.
-void add_commands(std::string_view asked, Command commands, int& status, const std::vector<std::string>& program) {
+void add_commands(std::string_view asked, Command commands, int& status) {
   const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
                                   [=](const auto& command) { return command.name == asked; });
   const bool one = known != std::end(kCommands);
   for (auto command = one ? known : std::begin(kCommands); command != std::end(kCommands); ++command) {
-    command->add(commands, status, program);
+    command->add(commands, status);
     CLI::App& added = *commands.app().get_subcommand(std::string(command->name));
     added.group(command->group);
     if (*command->first == '\0')
@@ -187,10 +138,10 @@ int run_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
-  const Command commands(&app);
+  const Command commands(&app, program);
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   renew_command(words);
-  add_commands(words.empty() ? "" : words.front(), commands, status, program);
+  add_commands(words.empty() ? "" : words.front(), commands, status);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
   help_command->group(kHelp);

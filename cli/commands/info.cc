@@ -46,106 +46,6 @@ struct Options {
 using answers::ThreadCounts;
 using answers::TraceCounts;
 
-using CallsByName = std::map<std::string, std::uint64_t>;
-
-/// Adds calls that have no end though their caller has one.
-void add_unended(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls,
-                 CallsByName& of) {
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    const auto ended = [&](std::size_t at) { return (calls.marks[at] & reader::kCallOpenEnd) == 0; };
-    const std::uint32_t parent = calls.parent[row];
-    if (ended(row) || parent == reader::kNoParent || !ended(parent) || reader::call_is_cut(calls.marks[row])) continue;
-    if ((calls.marks[row] & reader::kCallSwitched) == 0) ++of[trace.function(process, calls.function[row]).name];
-  }
-}
-
-/// "; of parse (12), next (3) and 2 more functions", those with most calls first.
-std::string names_text(const CallsByName& of) {
-  constexpr std::size_t kMost = 3;
-  std::vector<std::pair<std::uint64_t, std::string_view>> sorted;
-  for (const auto& [name, count] : of) sorted.emplace_back(count, name);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
-    text +=
-        fmt::format("{}{} ({})", i == 0 ? "; of " : ", ", plain_name(sorted[i].second), count_text(sorted[i].first));
-  if (sorted.size() > kMost) text += " and " + plural(sorted.size() - kMost, "more function");
-  return text;
-}
-
-TraceCounts gather(const reader::Trace& trace) {
-  TraceCounts facts;
-  facts.problems = trace.problems();
-  std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0, strange = 0, beyond = 0;
-  CallsByName unended;
-  Progress progress("counting calls", trace.event_count());
-  for (const reader::Process& process : trace.processes()) {
-    facts.overwritten += process.overwritten_events;
-    facts.lost += process.lost_events;
-    std::vector<ThreadCounts>& of_process = facts.threads.emplace_back();
-    for (const reader::Thread& thread : process.threads) {
-      const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      ThreadCounts& of_thread = of_process.emplace_back();
-      for (const std::uint8_t marks : calls.marks) {
-        if (marks == reader::kCallComplete) continue;
-        const auto has = [marks](std::uint8_t mark) -> std::uint64_t { return (marks & mark) != 0 ? 1 : 0; };
-        const bool counted = has(reader::kCallResumed) == 0 && has(reader::kCallInherited) == 0;
-        of_thread.elsewhere += counted ? 0 : 1;
-        of_thread.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
-        facts.unwound_calls += has(reader::kCallUnwound);
-        facts.jumped_calls += reader::call_is_jumped(marks) ? 1 : 0;
-        facts.left_calls += reader::call_is_left(marks) ? 1 : 0;
-        facts.tail_calls += reader::call_is_cut(marks) ? 0 : has(reader::kCallTail);
-        facts.cut_calls += reader::call_is_cut(marks) ? 1 : 0;
-      }
-      of_thread.calls = calls.size() - of_thread.elsewhere;
-      of_thread.events = calls.events;
-      of_thread.short_calls = calls.short_calls;
-      if (calls.last_ticks > calls.first_ticks) {
-        of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
-      }
-      facts.calls += of_thread.calls;
-      facts.open_calls += of_thread.open_calls;
-      for (const reader::Note& note : calls.notes)
-        facts.notes += format::kind_of_note(note.kind).place != format::NotePlace::kCost ? 1 : 0;
-      out_of_order += calls.out_of_order;
-      unmatched += calls.unmatched_exits;
-      missing += calls.missing_exits;
-      if (calls.missing_exits != 0) add_unended(trace, process, calls, unended);
-      unknown += calls.unknown_ids;
-      gaps += calls.missing_blocks;
-      strange += calls.strange_jumps;
-      beyond += calls.beyond_limit;
-      progress.done += calls.events;
-    }
-  }
-  const std::uint64_t first = analysis::first_ticks(trace);
-  const std::uint64_t last = analysis::last_ticks(trace);
-  facts.span_ns = last > first ? trace.clock().to_ns(last - first) : 0;
-
-  auto add = [&](std::uint64_t count, const std::string& message) {
-    if (count != 0) facts.problems.push_back({message, count});
-  };
-  add(out_of_order, "events earlier than the one before them: their times cannot be trusted");
-  add(unmatched, "returns that fit no call: they are left out");
-  const bool is_patched = std::any_of(trace.processes().begin(), trace.processes().end(), [](const auto& process) {
-    return std::any_of(process.modules.begin(), process.modules.end(), [](const auto& m) { return m.patched; });
-  });
-  // No compiler of ours has seen such code: what it does was read from its instructions, maybe wrongly.
-  add(missing,
-      (is_patched ? "calls whose caller returned while they had not (a way out that was not seen, or a lost event; in "
-                    "code that was not built for tracing a fault of Karst's: leave their functions out by "
-                    "--not-function, and tell us): marked open"
-                  : "calls whose caller returned while they had not (a way out that was not seen, or a lost event): "
-                    "marked open") +
-          names_text(unended));
-  add(unknown, "events of functions that the trace has no record of: shown as function#ID");
-  add(strange, "longjmps to a place whose call is not open (to another stack?): what they ended is not known");
-  add(beyond, "events or calls beyond what can be shown of one thread: left out");
-  add(gaps, "blocks missing within a thread's history: calls around each gap are marked open");
-  return facts;
-}
-
 std::string ending(const reader::Process& process) {
   const int status = process.wait_status;
   if (status == -1) {
@@ -382,7 +282,11 @@ int info(const Options& options) {
     symbols::name_functions(*trace, names.with(sandbox::Credentials::of_file(file)), nullptr);
   }
   if (!trace) return fail(trace.error());
-  const TraceCounts facts = gather(*trace);
+  TraceCounts facts;
+  {
+    Progress progress("counting calls", trace->event_count());
+    facts = answers::count_trace(*trace, &progress.done);
+  }
   if (options.format == "json") {
     Output out = Output::to_stdout();
     print_json(*trace, facts, out);

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "answers/data.h"
@@ -25,7 +23,6 @@
 #include "cli/text/terminal.h"
 #include "cli/text/text.h"
 #include "reader/trace.h"
-#include "words/path.h"
 
 namespace karst::cli {
 namespace {
@@ -52,46 +49,6 @@ By --by path, a row has the calls that led there, the innermost first.
 Pictures: karst flame --by allocated, --by living or --by peak.)";
 
 std::uint64_t whole(double amount) { return amount <= 0 ? 0 : static_cast<std::uint64_t>(std::llround(amount)); }
-
-class Rows {
- public:
-  Rows(const analysis::Parts& parts, const MemoryUse& use, bool by_path) : parts_(parts), use_(use) {
-    const auto& nodes = use.tree.nodes();
-    std::unordered_map<std::uint32_t, std::size_t> of_function;
-    for (std::uint32_t node = 0; node < nodes.size(); ++node) {
-      const MemorySum& sum = use.sums[node];
-      if (sum.allocations == 0 && sum.failed == 0 && sum.mapped_bytes == 0) continue;
-      if (by_path) {
-        rows_.push_back({path(node), sum});
-        continue;
-      }
-      const auto [at, fresh] = of_function.try_emplace(nodes[node].function, rows_.size());
-      if (fresh) rows_.push_back({std::string(name(node)), {}});
-      rows_[at->second].sum += sum;
-    }
-  }
-  const std::vector<answers::MemoryRow>& rows() const { return rows_; }
-
- private:
-  std::string_view name(std::uint32_t node) const {
-    const std::uint32_t function = use_.tree.nodes()[node].function;
-    if (node == 0) return "(in no traced call)";
-    if (function == columns::FlameTree::kOther) return "(more paths than can be told apart)";
-    return parts_.functions().functions()[function].name;
-  }
-  std::string path(std::uint32_t node) const {
-    if (node == 0) return std::string(name(0));
-    std::vector<std::string> names;
-    for (; node != 0; node = use_.tree.nodes()[node].parent) names.emplace_back(name(node));
-    std::string text;
-    for (const std::string& each : words::folded(std::move(names))) text += (text.empty() ? "" : " < ") + each;
-    return text;
-  }
-
-  const analysis::Parts& parts_;
-  const MemoryUse& use_;
-  std::vector<answers::MemoryRow> rows_;
-};
 
 /// How far an estimate may be off: 95 of 100 are within.
 double margin(double variance) { return 1.96 * std::sqrt(variance); }
@@ -157,10 +114,10 @@ int memory(const Options& options) {
   analysis::Parts parts(trace);
   const auto use = memory_use(**input, parts, options.call.empty() ? nullptr : &*call);
   if (!use) return fail(use.error());
-  const Rows rows(parts, *use, options.by == "path");
+  const std::vector<answers::MemoryRow> rows = answers::memory_rows(parts, *use, options.by == "path");
   const answers::Relation& relation =
       options.by == "path" ? answers::memory_of_paths() : answers::memory_of_functions();
-  const Answer answer(trace, relation, options.answer, addresses(rows.rows()));
+  const Answer answer(trace, relation, options.answer, addresses(rows));
   if (!options.answer.is_text())
     return print_answer(options.answer, **input, answer, [&](Json& json) { write_facts(json, trace, *use, relation); });
   Screen screen(options.answer.text);

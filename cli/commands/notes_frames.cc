@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The first frame of a name is in no sum unless somebody marked where it begins.
 #include "cli/commands/notes_frames.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -20,35 +18,7 @@
 namespace karst::cli {
 namespace {
 
-constexpr std::size_t kSlowest = 10;
-
 using answers::FrameSetRow;
-
-FrameSetRow make_set(const Input& input, const analysis::Frames& frames, const analysis::Frames::Set& of,
-                     std::uint64_t target_ns) {
-  const reader::Trace& trace = input.trace;
-  FrameSetRow set{of.name, of.process, {}, {}, 0, 0, {}};
-  const std::uint64_t start = analysis::first_ticks(trace);
-  const bool first_is_marked = frames.first_is_marked(of.process, of.name);
-  for (const analysis::RequestWork& frame : frames.all(of.process, of.name)) {
-    const auto& range = input.filter.range;
-    if ((frame.id == 1 && !first_is_marked) ||
-        (range && (frame.range.begin < range->begin || frame.range.end > range->end)))
-      continue;
-    const std::uint64_t ns = trace.clock().to_ns(frame.range.end - frame.range.begin);
-    set.frames.push_back({frame.id, trace.clock().to_ns(frame.range.begin - start), ns});
-    set.ns.push_back(ns);
-    set.sum_ns += ns;
-    set.over += ns > target_ns ? 1 : 0;
-  }
-  for (std::size_t i = 0; i < set.frames.size(); ++i) set.slow.push_back(i);
-  const auto most = static_cast<std::ptrdiff_t>(std::min(kSlowest, set.slow.size()));
-  std::partial_sort(set.slow.begin(), set.slow.begin() + most, set.slow.end(), [&](std::size_t a, std::size_t b) {
-    return set.frames[a].ns != set.frames[b].ns ? set.frames[a].ns > set.frames[b].ns : a < b;
-  });
-  set.slow.resize(static_cast<std::size_t>(most));
-  return set;
-}
 
 std::vector<answers::FrameRow> rows_of(const FrameSetRow& set) {
   std::vector<answers::FrameRow> rows;
@@ -92,7 +62,7 @@ int print_frames(const Input& input, std::uint64_t target_ns, const AnswerOption
   std::vector<FrameSetRow> sets;
   for (const analysis::Frames::Set& of : frames.sets()) {
     if (!chosen.contains(of.process)) continue;
-    FrameSetRow set = make_set(input, frames, of, target_ns);
+    FrameSetRow set = answers::frame_set(input.trace, frames, of, input.filter.range, target_ns);
     if (!set.frames.empty()) sets.push_back(std::move(set));
   }
   if (sets.empty())

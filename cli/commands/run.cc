@@ -472,7 +472,7 @@ int Run::status_by_overhead() const {
 
 }  // namespace
 
-void register_run(Command app, int& status, const std::vector<std::string>& program) {
+void register_run(Command app, int& status) {
   auto options = std::make_shared<RunOptions>();
   Command command = app.add_subcommand("run", "Run a program and trace its calls");
   command.footer(
@@ -566,7 +566,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                       " (default: 1000 of a program of which nothing can be traced; 0: never)");
   });
   add_count_options(command, options->counting);
-  command.callback([options, command, &status, &program] {
+  command.callback([options, command, &status] {
+    const std::vector<std::string>& program = command.program();
     const CountOptions& counting = options->counting;
     if (const Status fits = check_counting(*options, command); !fits)
       status = usage_error(fits.error().message, "run");

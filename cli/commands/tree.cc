@@ -32,6 +32,7 @@
 #include "cli/text/text.h"
 #include "format/note.h"
 #include "reader/trace.h"
+#include "words/wait_words.h"
 
 namespace karst::cli {
 namespace {
@@ -335,17 +336,17 @@ class TreePrinter {
       records_.flush();
       folded_.before_remark();
       if (!options_.plain) lines_.time(wait->length());
-      const auto name_of = [&](const reader::Thread& of, std::uint32_t id) {
-        const std::string& full = input_.trace.function(process(of), id).name;
-        return width_ == 0 ? full : plain_name(full);
-      };
-      const auto time_of = [&](std::uint64_t of) { return duration_text(input_.trace.clock().to_ns(of)); };
+      const words::Writing writing{[&](const reader::Thread& of, std::uint32_t id) {
+                                     const std::string& full = input_.trace.function(process(of), id).name;
+                                     return width_ == 0 ? full : std::string(plain_name(full));
+                                   },
+                                   [&](std::uint64_t of) { return duration_text(input_.trace.clock().to_ns(of)); }};
       const reader::States& states = input_.trace.states();
       const auto kept = kept_off_.find(wait);
-      const std::string words = analysis::describe(
-          *wait, states, name_of, time_of,
-          kept == kept_off_.end() ? std::string() : analysis::kept_off_words(kept->second, states, name_of, time_of));
-      lines_.remark("[" + printable(words) + "]", level, Style::kWarning);
+      const std::string kept_off =
+          kept == kept_off_.end() ? std::string() : words::kept_off_words(kept->second, states, writing);
+      const std::string told = words::wait_words(*wait, states, writing, kept_off);
+      lines_.remark("[" + printable(told) + "]", level, Style::kWarning);
     }
   }
 

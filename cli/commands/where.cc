@@ -23,6 +23,7 @@
 #include "collect/recover/recover.h"
 #include "format/moments.h"
 #include "symbols/open_trace.h"
+#include "words/wait_words.h"
 
 namespace karst::cli {
 namespace {
@@ -120,7 +121,7 @@ std::string words_for(const collect::LiveThread& thread, const std::vector<colle
   }
   const std::uint32_t call = thread.syscall >= 0 ? static_cast<std::uint32_t>(thread.syscall) + 1 : 0;
   std::string text = "blocked";
-  if (const std::string where = analysis::blocked_words(call, thread.state); !where.empty()) text += " in " + where;
+  if (const std::string where = words::blocked_words(call, thread.state); !where.empty()) text += " in " + where;
   const auto holder =
       std::find_if(all.begin(), all.end(), [&](const auto& t) { return t.tid == thread.holder && thread.holder != 0; });
   if (holder != all.end()) text += fmt::format("; it looks like a mutex that {} {} holds", holder->tid, holder->name);
@@ -202,7 +203,7 @@ class Finder {
     const std::size_t last = states->size() - 1;
     if (states->state[last] == reader::ThreadState::kRunning) return "running";
     if (states->state[last] != reader::ThreadState::kBlocked) return "";
-    const std::string where = analysis::blocked_words(states->syscall[last], states->letter[last]);
+    const std::string where = words::blocked_words(states->syscall[last], states->letter[last]);
     return fmt::format("blocked for {}{}", duration_text(trace_.clock().to_ns(states->end - states->begin[last])),
                        where.empty() ? "" : " in " + where);
   }

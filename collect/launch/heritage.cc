@@ -10,10 +10,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "base/process_stat.h"
 
 namespace karst::collect {
 
@@ -66,26 +64,15 @@ std::optional<Role> part_ways() {
 OtherProcess::OtherProcess(pid_t pid) : pid_(pid), end_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 
 OtherProcess::End OtherProcess::how_it_ended() const {
-  constexpr std::size_t kState = 0;  // fields of /proc/PID/stat, behind the name
-  constexpr std::size_t kUserTime = 11;
-  constexpr std::size_t kSystemTime = 12;
-  constexpr std::size_t kStatus = 49;
-  std::ifstream in("/proc/" + std::to_string(pid_) + "/stat");
-  std::stringstream text;
-  text << in.rdbuf();
-  const std::string all = text.str();
-  const auto name_end = all.rfind(')');
-  if (name_end == std::string::npos) return {};
-  std::istringstream rest(all.substr(name_end + 1));
-  std::vector<std::string> fields;
-  for (std::string field; rest >> field;) fields.push_back(field);
+  const auto stat = ProcessStat::of(pid_);
   // Its number may be another process's by now; that one would not be dead, too.
-  if (fields.size() <= kStatus || fields[kState] != "Z") return {};
+  const auto status = stat.number(ProcessStat::kExitStatus);
+  if (stat.state() != 'Z' || !status) return {};
   End end;
-  end.wait_status = static_cast<std::int32_t>(std::strtol(fields[kStatus].c_str(), nullptr, 10));
-  const double ticks =
-      std::strtod(fields[kUserTime].c_str(), nullptr) + std::strtod(fields[kSystemTime].c_str(), nullptr);
-  end.cpu_ns = ticks * 1e9 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  end.wait_status = static_cast<std::int32_t>(*status);
+  const std::uint64_t ticks =
+      stat.number(ProcessStat::kUserTicks).value_or(0) + stat.number(ProcessStat::kSystemTicks).value_or(0);
+  end.cpu_ns = static_cast<double>(ticks) * 1e9 / static_cast<double>(sysconf(_SC_CLK_TCK));
   return end;
 }
 

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process_stat.h"
 #include "base/sealed_memory.h"
 #include "collect/launch/attach.h"
 #include "format/handlers.h"
@@ -31,27 +31,7 @@ constexpr rlim_t kKeptDescriptors = 32;
 Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
 /// Clock ticks after boot at which a process was started; 0 when it is not there.
-std::uint64_t start_of(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(in, text, '\0');  // an iterator would throw when the process vanishes meanwhile
-  // The name, in parentheses, may hold anything.
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t ticks = 0;
-  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
-  return ticks;
-}
-
-/// True if it has ended, reaped or not.
-bool is_gone(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(in, text, '\0');  // an iterator would throw when the process vanishes meanwhile
-  const std::size_t name_end = text.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] == 'Z' ||
-         text[name_end + 2] == 'X';
-}
+std::uint64_t start_of(pid_t pid) { return ProcessStat::of(pid).number(ProcessStat::kStartTicks).value_or(0); }
 
 /// Below the limit on descriptors some are kept for processes to report themselves by.
 bool descriptors_are_short(int latest) {
@@ -217,7 +197,7 @@ bool Processes::look_after_unwatched() {
   for (Watched& w : watched_) {
     if (!w.unwatched) continue;
     any = true;  // also when it has just ended: that may have been the last thing to wait for
-    if (is_gone(w.pid)) end(w);
+    if (ProcessStat::of(w.pid).is_gone()) end(w);
   }
   return any;
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "engine/api/answers.h"
 #include "engine/protocol.h"
+#include "words/wait_words.h"
 
 namespace karst::engine {
 namespace {
@@ -27,24 +28,6 @@ constexpr std::size_t kMostTasks = 20'000;  // in api/trace
 
 double ns(const TraceIndex& index, std::uint64_t ticks) {
   return static_cast<std::int64_t>(ticks) < 0 ? 0 : index.to_ns(static_cast<double>(ticks));
-}
-
-const char* state_word(ThreadState state) {
-  switch (state) {
-    case ThreadState::kRunning:
-      return "running";
-    case ThreadState::kPreempted:
-      return "preempted";
-    case ThreadState::kWoken:
-      return "woken";
-    case ThreadState::kBlocked:
-      return "blocked";
-    case ThreadState::kGone:
-      return "gone";
-    case ThreadState::kUnknown:
-      break;
-  }
-  return "unknown";
 }
 
 // State `i` as a wait; with the wait for a CPU that follows it.
@@ -74,7 +57,7 @@ void write_kept_off(Json& json, const TraceIndex& index, const analysis::KeptOff
   if (kept.empty() && kept.unknown == 0) return;
   json.key("kept_off_by").open('[');
   for (const analysis::CpuShare& share : kept.shares) {
-    json.open('{').field("name", analysis::share_words(share, states)).field("duration", ns(index, share.ticks));
+    json.open('{').field("name", words::share_words(share, states)).field("duration", ns(index, share.ticks));
     const std::int64_t number = share.others ? -1 : index.thread_of_task(share.task);
     if (number >= 0) json.field("thread", number);
     if (number >= 0 && share.in.row != reader::kNoParent)
@@ -93,9 +76,9 @@ bool is_wait(ThreadState state) {
 void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
   const reader::States& states = index.trace().states();
   json.field("begin", index.since_origin(wait.begin)).field("duration", ns(index, wait.end - wait.begin));
-  json.field("runnable", ns(index, wait.runnable)).field("state", state_word(wait.state)).field("cpu", wait.cpu);
-  json.field("where", analysis::blocked_words(wait.syscall, wait.letter));
-  json.field("by", analysis::task_words(states, wait.by));
+  json.field("runnable", ns(index, wait.runnable)).field("state", words::state_word(wait.state)).field("cpu", wait.cpu);
+  json.field("where", words::blocked_words(wait.syscall, wait.letter));
+  json.field("by", words::task_words(states, wait.by));
   const std::int64_t number = index.thread_of_task(wait.by);
   if (number >= 0) {
     const ThreadIndex& waker = index.threads()[static_cast<std::size_t>(number)];
@@ -109,13 +92,12 @@ void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
     }
   }
   const analysis::KeptOff kept = kept_off(index, wait);
-  const auto name = [&](const reader::Thread& of, std::uint32_t id) {
-    return index.trace().function(index.trace().processes()[of.process], id).name;
-  };
-  const auto time = [&](std::uint64_t ticks) {
-    return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks))));
-  };
-  json.field("words", analysis::describe(wait, states, name, time, analysis::kept_off_words(kept, states, name, time)));
+  const words::Writing writing{
+      [&](const reader::Thread& of, std::uint32_t id) {
+        return index.trace().function(index.trace().processes()[of.process], id).name;
+      },
+      [&](std::uint64_t ticks) { return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks)))); }};
+  json.field("words", words::wait_words(wait, states, writing, words::kept_off_words(kept, states, writing)));
   write_kept_off(json, index, kept);
 }
 
@@ -176,7 +158,7 @@ void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread,
   } else {
     json.field("begin", index.since_origin(states.begin[state]));
     json.field("duration", ns(index, states.end_of(state) - states.begin[state]));
-    json.field("state", state_word(states.state[state])).field("cpu", states.cpu[state]);
+    json.field("state", words::state_word(states.state[state])).field("cpu", states.cpu[state]);
     json.field("words", states.state[state] == ThreadState::kRunning
                             ? "running on CPU " + std::to_string(states.cpu[state])
                             : std::string("not known: the system's records are missing here"));

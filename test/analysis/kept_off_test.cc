@@ -11,6 +11,7 @@
 #include "analysis/waits.h"
 #include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
+#include "words/wait_words.h"
 
 namespace karst {
 namespace {
@@ -51,12 +52,12 @@ struct Found {
         .of(of_low().at(wait));
   }
   std::string words(std::size_t wait) const {
-    const auto name = [this](const reader::Thread& of, std::uint32_t id) {
-      return trace.function(trace.processes()[of.process], id).name;
-    };
-    const auto time = [](std::uint64_t ticks) { return std::to_string(ticks); };
-    return analysis::describe(of_low().at(wait), trace.states(), name, time,
-                              analysis::kept_off_words(kept(wait), trace.states(), name, time));
+    const words::Writing writing{[this](const reader::Thread& of, std::uint32_t id) {
+                                   return trace.function(trace.processes()[of.process], id).name;
+                                 },
+                                 [](std::uint64_t ticks) { return std::to_string(ticks); }};
+    return words::wait_words(of_low().at(wait), trace.states(), writing,
+                             words::kept_off_words(kept(wait), trace.states(), writing));
   }
 
   SampleTrace sample;  // which the trace is read from

@@ -10,6 +10,7 @@
 #include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
 #include "test/engine/random_trace.h"
+#include "words/wait_words.h"
 
 namespace karst {
 namespace {
@@ -37,12 +38,11 @@ void fill_hand_over(SampleTrace& sample) {
 }
 
 std::string words_of(const reader::Trace& trace, const analysis::Wait& wait) {
-  return analysis::describe(
-      wait, trace.states(),
-      [&](const reader::Thread& of, std::uint32_t id) {
-        return trace.function(trace.processes()[of.process], id).name;
-      },
-      [&](std::uint64_t ticks) { return std::to_string(ticks) + " ticks"; });
+  return words::wait_words(wait, trace.states(),
+                           {[&](const reader::Thread& of, std::uint32_t id) {
+                              return trace.function(trace.processes()[of.process], id).name;
+                            },
+                            [&](std::uint64_t ticks) { return std::to_string(ticks) + " ticks"; }});
 }
 
 TEST(Waits, SayWhyAndWhoEndedThem) {

@@ -6,6 +6,7 @@ karst_instrument(cli_traces)
 foreach(part options calls sums compare terminal files)
   add_test(NAME cli.${part} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/cli_${part}.py $<TARGET_FILE:karst>
                                     $<TARGET_FILE:cli_traces>)
+  karst_add_labels(cli.${part})
 endforeach()
 
 add_executable(cli_text_test cli_names_test.cc cli_text_test.cc ${CMAKE_SOURCE_DIR}/cli/text/names.cc ${CMAKE_SOURCE_DIR}/cli/text/text.cc)

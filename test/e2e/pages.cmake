@@ -5,4 +5,5 @@ foreach(page ${pages})
   add_test(NAME pages.${name} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/test/docs/page_commands.py ${page}
     ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${CMAKE_SOURCE_DIR})
   set_tests_properties(pages.${name} PROPERTIES LABELS "e2e;pages" TIMEOUT 300 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+  karst_add_labels(pages.${name})
 endforeach()

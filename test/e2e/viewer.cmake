@@ -12,7 +12,7 @@ foreach(part types unit core page)
     SKIP_RETURN_CODE 77
     TIMEOUT 600
     ENVIRONMENT "KARST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};KARST_SOURCE_ROOT=${CMAKE_SOURCE_DIR};KARST_E2E_WORK=${CMAKE_CURRENT_BINARY_DIR}/work")
-  karst_label_length(viewer.${part})
+  karst_add_labels(viewer.${part})
 endforeach()
 # core: what people see first. page: all, 24 files one after the other: seven minutes, and more where two CPUs do
 # something else as well; a test of counts builds LevelDB, which it looks at.
