@@ -33,8 +33,9 @@ const Relation& thread_states() {
                   [](const Row& r) { return words::state_word(r.of.state[r.at]); }),
        field<Row>("begin", Type::kTime, "after the trace's first event",
                   [](const Row& r) { return r.times.since_start(r.of.begin[r.at]); }),
-       field<Row>("duration", Type::kDuration, "how long",
-                  [](const Row& r) { return r.times.ns(r.of.end_of(r.at) - r.of.begin[r.at]); }),
+       field<Row>(
+           "duration", Type::kDuration, "how long, from the trace's first event on",
+           [](const Row& r) { return r.times.since_start(r.of.end_of(r.at)) - r.times.since_start(r.of.begin[r.at]); }),
        field<Row>("end", Type::kTime, "when the next one began",
                   [](const Row& r) { return r.times.since_start(r.of.end_of(r.at)); }),
        field_if_known<Row>("cpu", Type::kNumber, "where it ran, or ran last",

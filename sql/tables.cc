@@ -188,11 +188,12 @@ struct KeptStates {
 std::unique_ptr<List> thread_states(const Source& source) {
   auto list = std::make_unique<ListOf<answers::StateRow, KeptStates>>(source);
   const analysis::StateThreads threads(source.trace);
+  const std::uint64_t start = analysis::first_ticks(source.trace);
   for (const reader::Thread* thread : source.threads) {
     const reader::ThreadStates* states = threads.states_of(*thread);
     if (states == nullptr) continue;
     for (std::size_t at = 0; at < states->size(); ++at)
-      list->rows.push_back({source.trace, list->kept.times, *thread, *states, at});
+      if (states->end_of(at) > start) list->rows.push_back({source.trace, list->kept.times, *thread, *states, at});
   }
   return list;
 }
