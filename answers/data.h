@@ -6,6 +6,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "answers/ready_names.h"
 #include "answers/relation.h"
@@ -43,12 +44,21 @@ class Csv final : Sink {
   void thread(ThreadRef ref) override;
   void process(ProcessRef ref) override;
 
+  void take_room();
+  void put(std::string_view text);
+  void spill(std::string_view text);
+  template <typename Number>
+  void put_number(Number number);
+
   const reader::Trace* trace_;
-  const Relation& relation_;
   Output& output_;
   ReadyNames names_;
   ReadyThread thread_;
-  const Field* field_ = nullptr;  // the one that is written
+  std::vector<const Field*> fields_;  // that have a column
+  const Field* field_ = nullptr;      // the one that is written
+  char* begin_ = nullptr;             // room in the output
+  char* texts_end_ = nullptr;         // of what texts may take of it
+  char* at_ = nullptr;                // what is written of the row so far ends here
 };
 
 /// The fields of a row, into an object that is open. Rows that have rows themselves stand on lines of their own.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,6 +122,46 @@ TEST_F(Data, WhatIsNotKnownIsMissingInJson) {
       json(unknown),
       "{\"pid\":7,\"begin_ns\":5,\"open\":false,\"id\":18446744073709551615,\"call\":\"\",\"numbers\":[],\"inner\":[],"
       "\"text\":\"\"}");
+}
+
+/// One text in a row.
+std::string csv_of(const std::vector<std::string>& texts) {
+  static const Relation relation{
+      "texts",
+      "text",
+      "A row for each",
+      {field<std::string>("text", Type::kText, "it",
+                          [](const std::string& text) -> const std::string& { return text; }),
+       field<std::string>("size", Type::kCount, "of it", [](const std::string& text) { return text.size(); })}};
+  std::string written;
+  Output output = Output::to_string(written);
+  Csv csv(nullptr, relation, output);
+  for (const std::string& text : texts) csv.row(&text);
+  EXPECT_TRUE(output.finish());
+  return written;
+}
+
+// Whatever the text: a fast look finds what is plain, and the rest is written as csv_field() has it.
+TEST(CsvTexts, EachByteAtEachPlace) {
+  for (std::size_t size = 0; size <= 20; ++size)
+    for (std::size_t at = 0; at < std::max<std::size_t>(size, 1); ++at)
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(size, 'a');
+        if (size != 0) text[at] = static_cast<char>(byte);
+        ASSERT_EQ(csv_of({text}), "text,size\n" + csv_field(text) + "," + std::to_string(size) + "\n")
+            << size << " " << at << " " << byte;
+      }
+}
+
+TEST(CsvTexts, OfAnyLength) {
+  std::vector<std::string> texts;
+  std::string wanted = "text,size\n";
+  for (std::size_t size : {0, 1, 3900, 4000, 4090, 4094, 4095, 4096, 4097, 5000, 300'000})
+    for (const char* more : {"", "\"", "\n"}) {
+      texts.push_back(std::string(size, 'x') + more);
+      wanted += csv_field(texts.back()) + "," + std::to_string(texts.back().size()) + "\n";
+    }
+  EXPECT_EQ(csv_of(texts), wanted);
 }
 
 }  // namespace

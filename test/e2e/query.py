@@ -45,7 +45,7 @@ class Query(TracedTest):
         program = build("query_shop", "query/shop.cc", "-O1", "-pthread", *INCLUDE)
         path = self.directory / "shop.karst"
         done = subprocess.run([KARST, "run", "-o", str(path), "--args", "^(serve|append)", "--system",
-                               "locks=all,files", "--", program, str(self.directory / "journal")],
+                               "locks=all,files,memory", "--", program, str(self.directory / "journal")],
                               capture_output=True, text=True, timeout=support.TIMEOUT)
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
@@ -118,6 +118,44 @@ class Query(TracedTest):
                 same = lambda v: f"{float(v):.6f}" if number.match(v) else v
                 self.assertEqual(sorted(([(k, same(v)) for k, v in row.items()] for row in plain), key=str),
                                  sorted(([(k, same(v)) for k, v in row.items()] for row in wanted), key=str))
+
+    def test_what_a_trace_holds_is_tables_too(self):
+        path = self.shop()
+        info = json.loads(karst("info", path, "--json"))
+        table = lambda name: ask(path, f"SELECT * FROM {name}")
+        known = lambda rows: [{k: v for k, v in row.items() if v is not None} for row in rows]
+        flat = lambda row: {k: v for k, v in row.items() if not isinstance(v, (list, dict))}
+        self.assertEqual(known(table("processes")), [flat(p) for p in info["processes"]])
+        for name in ("threads", "modules", "switches"):
+            wanted = [{"pid": p["pid"], **flat(row)} for p in info["processes"] for row in p[name]]
+            self.assertEqual(known(table(name)), wanted, name)
+        self.assertGreater(len(table("threads")), 1)
+        self.assertEqual(known(table("problems")), info["problems"])
+        memory = rows_of(karst("memory", path, "--format", "csv"))
+        self.assertEqual(sorted((m["function"], m["bytes"], m["allocations"]) for m in memory),
+                         sorted((m["function"], str(m["bytes"]), str(m["allocations"]))
+                                for m in table("memory_of_functions")))
+        users = json.loads(karst("files", path, "--by", "function", "--json"))["file_users"]
+        self.assertEqual(known(table("file_users")), [flat(u) for u in users])
+
+    def test_states_of_a_call_are_what_explain_says(self):
+        path = self.shop()
+        if json.loads(karst("info", path, "--json"))["states"]["backend"] == "none":
+            self.skipTest("this user may not record thread states")
+        slow = ask(path, "SELECT id, call, blocked_ns, end_ns - begin_ns AS length_ns FROM calls WHERE function LIKE 'serve%' "
+                         "ORDER BY duration_ns DESC LIMIT 1")[0]
+        states = ask(path, f"SELECT state, overlap_ns, begin_ns, end_ns, duration_ns FROM states_during({slow['id']})")
+        self.assertEqual(sum(s["overlap_ns"] for s in states), slow["length_ns"])
+        self.assertTrue(all(s["end_ns"] - s["begin_ns"] == s["duration_ns"] for s in states))
+        sums = Counter()
+        for s in states:
+            sums[s["state"]] += s["overlap_ns"]
+        self.assertGreater(sums["blocked"], SLEPT_NS * 0.9)
+        self.assertAlmostEqual(sums["blocked"], slow["blocked_ns"], delta=2 * len(states))  # as explain has them
+        every = ask(path, "SELECT tid, begin_ns, end_ns FROM thread_states ORDER BY tid, begin_ns")
+        for one, other in zip(every, every[1:]):
+            if one["tid"] == other["tid"]:
+                self.assertEqual(one["end_ns"], other["begin_ns"])  # they follow each other without a gap
 
     def test_several_traces_are_one_database(self):
         path = self.shop()
