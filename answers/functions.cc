@@ -171,6 +171,7 @@ const Relation& functions() {
   static const Relation relation = [] {
     Relation made{"functions", "function", "A row for each function that was called", fields_of_calls()};
     append(made.fields, place_fields<FunctionRow>());
+    made.fields.push_back(formerly("name", function_name<FunctionRow>()));
     made.fields.push_back(function_name<FunctionRow>());
     made.behind = words<FunctionRow>(behind_name);
     made.behind_title = "  [module]  file:line";

@@ -42,6 +42,12 @@ std::string words_of_share(const CountedFunctionRow& r) {
   return fmt::format("{:.2f}%", 100 * share_of(r.calls, r.all_calls));
 }
 
+Field name_of_counted() {
+  return field<CountedFunctionRow>("function", Type::kText, "its name",
+                                   [](const CountedFunctionRow& r) -> const std::string& { return r.name; },
+                                   {.is_name = true});
+}
+
 }  // namespace
 
 const Relation& counted_functions() {
@@ -61,8 +67,7 @@ const Relation& counted_functions() {
                     {.shown = kAsked}),
          field<Row>("line", Type::kNumber, "where it begins there", [](const Row& r) { return r.line; },
                     {.shown = kAsked}),
-         field<Row>("function", Type::kText, "its name", [](const Row& r) -> const std::string& { return r.name; },
-                    {.is_name = true})}};
+         formerly("name", name_of_counted()), name_of_counted()}};
     made.behind = words<Row>(behind_counted);
     made.listed_as = "functions";
     return made;

@@ -219,6 +219,14 @@ Field field_if_known(std::string key, Type type, std::string sentence, Get get, 
   return made;
 }
 
+/// A field once more, under the name that it had before, which goes on for a version. Stands before it.
+inline Field formerly(std::string was, Field field) {
+  field.sentence = "as " + field.key + ", which takes its place";
+  field.key = field.name = std::move(was);
+  field.look = {.shown = Look::Shown::kAsked, .is_name = field.look.is_name};
+  return field;
+}
+
 /// For Look::words.
 template <typename Row, typename Words>
 std::function<std::string(const void*)> words(Words of) {

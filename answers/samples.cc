@@ -13,6 +13,12 @@ std::string short_module(const SampledFunctionRow& r) {
 
 std::string short_below(const SampledFunctionRow& r) { return r.below.empty() ? "-" : printable(plain_name(r.below)); }
 
+Field name_of_sampled() {
+  return field<SampledFunctionRow>("function", Type::kText, "its name",
+                                   [](const SampledFunctionRow& r) -> const std::string& { return r.function.name; },
+                                   {.is_name = true});
+}
+
 }  // namespace
 
 const Relation& sampled_below() {
@@ -67,8 +73,7 @@ const Relation& sampled_functions() {
                      use(&row);
                    }
                  }),
-       field<Row>("function", Type::kText, "its name",
-                  [](const Row& r) -> const std::string& { return r.function.name; }, {.is_name = true})}};
+       formerly("name", name_of_sampled()), name_of_sampled()}};
   return relation;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The contract between main() and the subcommands.
 //
-// A subcommand is one file that holds its help, its options and what it does, and a line of cli/commands/list.h. Its
+// A subcommand is one file that holds its help, its options and what it does, and a line of cli/command_list.h. Its
 // register_NAME() adds an App named after it, and a callback that runs after the whole command line was parsed and
 // stores the process's exit status.
 //
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/commands/list.h"
+#include "cli/command_list.h"
 #include "cli/options.h"
 
 namespace karst::cli {

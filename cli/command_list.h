@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All commands, in the order of the help: F(name, group, first). A command is a file here, with register_NAME()
-// (cli/command.h), and a line below.
+// All commands, in the order of the help: F(name, group, first). A command is a file in cli/commands/ with
+// register_NAME() (cli/command.h), and a line below.
 //   group   its heading in the help
 //   first   options that --help explains, with spaces between; empty: all of them
 #pragma once
