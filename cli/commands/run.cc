@@ -285,6 +285,7 @@ Run::Ended Run::prepare() {
   auto states = state_options(options_.states);
   if (!states) return usage_error(states.error().message, "run");
   launch_.states = *states;
+  launch_.states_are_enough = options_.states.are_asked_for();
   warn();
   return open_outputs();
 }
@@ -415,7 +416,7 @@ Run::Ended Run::write() {
   }
   summary_ = std::move(*summary);
   give_to_caller(written, output_);
-  if (summary_.calls != 0 || summary_.notes != 0 || ran_->samples.samples.size() != 0) {
+  if (summary_.calls != 0 || summary_.notes != 0 || ran_->samples.samples.size() != 0 || ran_->states_alone) {
     older.keep();
   } else if (older.put_back()) {
     say("nothing was called: " + output_ + " is the older trace still");
@@ -446,6 +447,8 @@ void Run::say_what_is_missing() const {
 }
 
 std::string Run::summary() const {
+  if (ran_->states_alone)
+    return summary_of_states(output_, ran_->states, ran_->wait_status, time_taken(began_, ran_->times));
   const char* const why_alone = !ran_->samples_alone        ? nullptr
                                 : launch_.program.is_static ? "it is statically linked"
                                 : launch_.program.why_foreign != nullptr

@@ -96,6 +96,15 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   return line + fmt::format("; next: karst {} {}", s.calls != 0 ? "slow" : samples != 0 ? "samples" : "info", file);
 }
 
+std::string summary_of_states(const std::string& file, const reader::StateLog& states, std::int32_t wait_status,
+                              const std::string& took) {
+  const auto threads = std::count_if(states.tasks.begin(), states.tasks.end(),
+                                     [](const reader::Task& task) { return task.of_run && !task.tracer; });
+  return fmt::format(
+      "{}: when {} ran and waited, and no calls, as none of its functions can be traced; {}{}; next: karst info {}",
+      file, plural(static_cast<std::uint64_t>(threads), "thread"), took, killed_words(wait_status), file);
+}
+
 void say_how_many_are_chosen(const choice::FunctionChoice& choice, const collect::LaunchResult& run) {
   const bool by_name = !choice.filter().keeps_all() || !choice.only().empty() || !choice.no_trace().empty();
   if (run.plain.empty() || !by_name || run.functions_off == 0 || run.functions_off >= run.functions) return;

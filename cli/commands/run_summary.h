@@ -23,6 +23,10 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                          double overhead, bool noted_values, std::size_t samples, const char* why_alone,
                          std::uint64_t notes, const std::string& took);
 
+/// The same of a trace that has thread states alone.
+std::string summary_of_states(const std::string& file, const reader::StateLog& states, std::int32_t wait_status,
+                              const std::string& took);
+
 /// Where names chose functions of unmodified code: how many are traced. The line about what was patched counts all.
 void say_how_many_are_chosen(const choice::FunctionChoice& choice, const collect::LaunchResult& run);
 

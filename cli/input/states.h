@@ -18,6 +18,9 @@ struct StateArguments {
   bool syscalls = false;
   bool cpus = false;
   std::optional<std::string> memory;
+
+  /// By their name, and not as what there is anyway.
+  bool are_asked_for() const { return sched == "ftrace" || sched == "perf" || cpus || syscalls; }
 };
 
 /// Adds --sched, --syscalls, --cpus and --sched-memory; `arguments` outlives the parse.

@@ -279,8 +279,11 @@ class Launcher {
     result_.processes = processes_.take(program_, result_.wait_status);
     const auto owner = options_.user ? std::optional(options_.user->rights) : std::nullopt;
     const ClockPair& start = result_.pairs.front();
-    if (result_.processes.empty() && result_.samples_alone &&
-        (options_.program.takes_no_runtime() || result_.samples.samples.size() + result_.samples.waits.size() != 0)) {
+    const bool has_samples = result_.samples.samples.size() + result_.samples.waits.size() != 0;
+    const bool is_sampled = result_.samples_alone && (options_.program.takes_no_runtime() || has_samples);
+    result_.states_alone = result_.processes.empty() && !has_samples && options_.states_are_enough &&
+                           !result_.states.records.empty();
+    if (result_.processes.empty() && (is_sampled || result_.states_alone)) {
       RecordedProcess sampled = sampled_process(
           started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments), start, owner,
           result_.samples, result_.states);
@@ -288,7 +291,7 @@ class Launcher {
       sampled.end_ticks = result_.pairs.back().ticks;
       result_.processes.push_back(std::move(sampled));
     }
-    if (!result_.processes.empty())
+    if (!result_.processes.empty() && (has_samples || result_.states_alone))
       add_sampled_processes(result_.processes, start, owner, result_.samples, result_.states);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();

@@ -47,6 +47,7 @@ struct LaunchOptions {
   kernel::StateOptions states;                  ///< how to record thread states
   std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
   bool samples_if_untraced = false;             ///< a program is sampled only if none of its functions can be traced
+  bool states_are_enough = false;               ///< of a program that cannot be traced, thread states are kept
   bool may_be_static = false;                   ///< of a program that is, samples are enough
   std::vector<choice::PlaceName> triggers;      ///< places whose being reached is kept, with what came before
   WatchOptions watch;                           ///< calls to keep
@@ -79,6 +80,7 @@ struct LaunchResult {
   reader::StateLog states;          ///< what threads did beside their calls, or why that is not known
   reader::SampleLog samples;        ///< what they were sampled in, or why nothing was
   bool samples_alone = false;       ///< the program itself could not be traced, and was sampled
+  bool states_alone = false;        ///< the same, and thread states are all that is known of it
   std::shared_ptr<kernel::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
   std::vector<reader::UntracedProgram> untraced;    ///< programs that were started and that are not in the trace
   std::vector<PlainPrograms::Module> plain;         ///< what was patched that has no sleds

@@ -15,20 +15,46 @@ namespace {
 constexpr std::size_t kMostThreads = 65'535;    // a process's in a trace
 constexpr std::size_t kMostProcesses = 65'535;  // that are told; samples of others are in no process
 
-/// The first sample of each thread, in order of time, by process.
-std::map<std::uint32_t, std::vector<format::SampleRecord>> first_samples(const reader::SampleLog& samples) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, format::SampleRecord> first;  // by process and thread
-  for (const auto* const all : {&samples.samples, &samples.waits}) {
-    for (const format::SampleRecord& sample : *all) {
-      const auto [at, fresh] = first.try_emplace({sample.pid, sample.tid}, sample);
-      if (!fresh && sample.ticks < at->second.ticks) at->second = sample;
-    }
+/// When something was seen of a thread first.
+struct Seen {
+  std::uint32_t tid;
+  std::uint64_t ticks;
+};
+/// By process, the earliest first.
+using SeenThreads = std::map<std::uint32_t, std::vector<Seen>>;
+
+/// Takes what is told in any order.
+class FirstSeen {
+ public:
+  void add(std::uint32_t pid, std::uint32_t tid, std::uint64_t ticks) {
+    const auto [at, fresh] = first_.try_emplace({pid, tid}, ticks);
+    if (!fresh) at->second = std::min(at->second, ticks);
   }
-  std::map<std::uint32_t, std::vector<format::SampleRecord>> by_process;
-  for (const auto& [thread, sample] : first) by_process[thread.first].push_back(sample);
-  for (auto& [pid, threads] : by_process)
-    std::stable_sort(threads.begin(), threads.end(), [](const auto& x, const auto& y) { return x.ticks < y.ticks; });
-  return by_process;
+  SeenThreads by_process() const {
+    SeenThreads all;
+    for (const auto& [thread, ticks] : first_) all[thread.first].push_back({thread.second, ticks});
+    for (auto& [pid, threads] : all)
+      std::stable_sort(threads.begin(), threads.end(), [](const auto& x, const auto& y) { return x.ticks < y.ticks; });
+    return all;
+  }
+
+ private:
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> first_;  // by process and thread
+};
+
+/// By samples; where there are none at all, by thread states.
+SeenThreads seen_threads(const reader::SampleLog& samples, const reader::StateLog& states) {
+  FirstSeen seen;
+  for (const auto* const all : {&samples.samples, &samples.waits})
+    for (const format::SampleRecord& sample : *all) seen.add(sample.pid, sample.tid, sample.ticks);
+  if (samples.samples.size() + samples.waits.size() != 0) return seen.by_process();
+  std::map<std::uint32_t, std::uint32_t> process_of;  // threads of the run
+  for (const reader::Task& task : states.tasks)
+    if (task.of_run && !task.tracer && task.pid != 0) process_of[task.tid] = task.pid;
+  for (const format::StateRecord& record : states.records)
+    if (const auto of = process_of.find(record.tid); of != process_of.end())
+      seen.add(of->second, record.tid, record.ticks);
+  return seen.by_process();
 }
 
 std::map<std::uint32_t, std::string> names_in(const reader::StateLog& states) {
@@ -38,16 +64,16 @@ std::map<std::uint32_t, std::string> names_in(const reader::StateLog& states) {
   return names;
 }
 
-RecordedProcess with_threads(reader::Process process, const std::vector<format::SampleRecord>& first,
+RecordedProcess with_threads(reader::Process process, const std::vector<Seen>& first,
                              const std::map<std::uint32_t, std::string>& names, const ClockPair& start,
                              const std::optional<sandbox::Credentials>& owner) {
-  for (const format::SampleRecord& sample : first) {
+  for (const Seen& seen : first) {
     if (process.threads.size() == kMostThreads) break;
     reader::Thread& made = process.threads.emplace_back();
     made.index = static_cast<std::uint32_t>(process.threads.size() - 1);
-    made.tid = sample.tid;
-    made.joined_ticks = sample.ticks;
-    const auto name = names.find(sample.tid);
+    made.tid = seen.tid;
+    made.joined_ticks = seen.ticks;
+    const auto name = names.find(seen.tid);
     made.name = name == names.end() ? process.name : name->second;
   }
   return {History(std::move(process), start, owner), -1, 0, false, -1, {}, {}};
@@ -83,14 +109,14 @@ reader::Process running_process(const HeldProcess& held) {
 RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
                                 const std::optional<sandbox::Credentials>& owner, const reader::SampleLog& samples,
                                 const reader::StateLog& states) {
-  const std::vector<format::SampleRecord> first = first_samples(samples)[process.pid];
+  const std::vector<Seen> first = seen_threads(samples, states)[process.pid];
   return with_threads(std::move(process), first, names_in(states), start, owner);
 }
 
 void add_sampled_processes(std::vector<RecordedProcess>& processes, const ClockPair& start,
                            const std::optional<sandbox::Credentials>& owner, const reader::SampleLog& samples,
                            const reader::StateLog& states) {
-  auto first_of = first_samples(samples);
+  auto first_of = seen_threads(samples, states);
   if (first_of.empty()) return;
   const auto names = names_in(states);
   for (RecordedProcess& known : processes) {

@@ -195,6 +195,26 @@ class SchedTest(support.TracedTest):
         # What a hypervisor takes is no thread's time, and is not recorded.
         self.assertGreater(spin["cpu_ns"], 0.98 * 3 * 500e6, self.states)
 
+    def test_asked_for_by_name_they_are_kept_without_calls(self):
+        """Of a program that is not traced: threads of it and of its children, each with what it did."""
+        plain = support.build("waits_plain", "sched/waits.cc", "-O1", "-pthread", compiler="g++")
+        for options in (("--sched", "perf"), ("--sched", "ftrace"), ("--cpus",)):
+            with self.subTest(options):
+                run = self.run_traced("sh", "-c", f"{plain} 10; true", options=("--no-patch", *options), env=self.home)
+                info = run.trace.info
+                if info["states"]["backend"] == "none":
+                    self.skipTest(info["states"]["note"])
+                self.assertIn("and no calls", run.err)
+                names = {p["name"]: p for p in info["processes"]}
+                self.assertGreaterEqual(set(names), {"sh", "waits_plain"})
+                self.assertGreater(len(names["waits_plain"]["threads"]), 1)
+                self.assertEqual(info["calls"], 0)
+        # Without being asked for nothing is kept that has no calls.
+        done = subprocess.run([KARST, "run", "--no-patch", "-o", "none.karst", plain, "10"], capture_output=True,
+                              text=True, cwd=self.directory, timeout=TIMEOUT)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertFalse((self.directory / "none.karst").exists())
+
     def test_cpus_have_all_that_ran(self):
         """Each CPU's switches are those that the kernel itself tells, in its own words, of the same time."""
         self.instances()
