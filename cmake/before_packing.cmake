@@ -24,8 +24,10 @@ endif()
 
 find_program(patchelf patchelf REQUIRED)
 set(programs "${tree}/bin/karst" "${tree}/lib/karst/karst-tail-calls")
+file(GLOB libraries "${tree}/lib/libkarst-reader.so.*.*")
 file(GET_RUNTIME_DEPENDENCIES
   EXECUTABLES ${programs}
+  LIBRARIES ${libraries}
   RESOLVED_DEPENDENCIES_VAR found
   UNRESOLVED_DEPENDENCIES_VAR missing
   POST_EXCLUDE_REGEXES "/ld-linux[^/]*$" "/lib(c|m|dl|rt|pthread|resolv|util)\\.so\\.[0-9]+$")
@@ -56,7 +58,7 @@ foreach(package ${packages})
   endif()
 endforeach()
 # DT_RPATH, as these libraries load each other.
-foreach(program ${programs})
+foreach(program ${programs} ${libraries})
   get_filename_component(directory "${program}" DIRECTORY)
   file(RELATIVE_PATH needed "${directory}" "${tree}/lib/karst/needed")
   execute_process(COMMAND "${patchelf}" --force-rpath --set-rpath "\$ORIGIN/${needed}" "${program}"

@@ -21,7 +21,7 @@ foreach(wrapper karst-g++ karst-clang karst-clang++ karst-gfortran karst-gnatmak
 endforeach()
 
 get_property(companions DIRECTORY ${CMAKE_SOURCE_DIR}/interpose PROPERTY KARST_COMPANIONS)
-install(TARGETS karst_runtime ${companions} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS karst_runtime karst_reader_library ${companions} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libkarst.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Specs, the objects that are linked into traced programs, karst-as.
 install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/karst/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/karst USE_SOURCE_PERMISSIONS)
@@ -58,6 +58,9 @@ if(TARGET karst_page_engine)
   install(FILES ${CMAKE_BINARY_DIR}/page/export.html DESTINATION ${CMAKE_INSTALL_DATADIR}/karst RENAME karst.html)
 endif()
 install(FILES packaging/karst-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/karst)
+# For Python: its directory goes into PYTHONPATH, or beside a program.
+install(DIRECTORY python/karst DESTINATION ${CMAKE_INSTALL_DATADIR}/karst/python FILES_MATCHING PATTERN "*.py"
+                                                                                                PATTERN "py.typed")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

@@ -22,7 +22,7 @@ constexpr std::size_t kReadBelow = std::size_t{16} << 20;
 
 }  // namespace
 
-Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
+Result<FileBytes> FileBytes::open(const std::filesystem::path& path, Large large) {
   const auto refuse = [&path](const std::string& why) {
     return Error{fmt::format("cannot open the trace {}: {}", path.string(), why)};
   };
@@ -41,7 +41,7 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
   if (size == 0) return refuse("it is empty: its recording never ended; record it again");
 
   FileBytes result;
-  if (size >= kReadBelow) {
+  if (size >= kReadBelow && large == Large::kMapped) {
     if (auto mapping = Mapping::of(file.get(), size)) {
       result.bytes_ = mapping->bytes();
       result.mapped_ = std::make_unique<Mapped>(std::move(*mapping), std::move(file));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -21,8 +22,12 @@ namespace karst::reader {
 /// that is there: it replaces files by renaming.
 class FileBytes {
  public:
+  enum class Large : std::uint8_t {
+    kMapped,
+    kRead,  ///< for hosts whose SIGBUS is not ours: a mapped file that gets shorter raises it
+  };
   /// Error: missing, not a regular file, empty or not readable.
-  static Result<FileBytes> open(const std::filesystem::path& path);
+  static Result<FileBytes> open(const std::filesystem::path& path, Large large = Large::kMapped);
   /// Views `bytes`, which must outlive the result; copies them when they are not aligned to 8.
   static FileBytes view(std::span<const std::byte> bytes);
 

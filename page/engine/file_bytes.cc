@@ -14,7 +14,7 @@ FileBytes FileBytes::view(std::span<const std::byte> bytes) {
   return result;
 }
 
-Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
+Result<FileBytes> FileBytes::open(const std::filesystem::path& path, Large) {
   return Error{"cannot open the trace " + path.string() + ": a page has no files"};
 }
 

@@ -10,7 +10,8 @@ from installed import ALL_CALLS, BUILD, ROOT, Installed, command, machine_code
 class InstallTest(Installed):
     def test_tree_has_every_part(self):
         expected = """bin/karst bin/karst-gcc bin/karst-g++ bin/karst-clang bin/karst-clang++ lib/libkarst.so lib/libkarst.so.0 lib/libkarst-contexts.so lib/libkarst-contexts.so.0 lib/libkarst-old-glibc.so.0 lib/libkarst.a
-            lib/karst/karst-as lib/karst/karst-gcc.specs lib/karst/module.o include/karst/karst.h include/karst/note.h include/karst/log.h include/karst/handle.h
+            lib/karst/karst-as lib/karst/karst-gcc.specs lib/karst/module.o include/karst/karst.h include/karst/note.h include/karst/log.h include/karst/handle.h include/karst/reader.h
+            lib/libkarst-reader.so lib/libkarst-reader.so.0 share/karst/python/karst/__init__.py
             lib/cmake/Karst/KarstConfig.cmake lib/cmake/Karst/KarstConfigVersion.cmake
             lib/cmake/Karst/KarstToolchain.cmake lib/pkgconfig/karst.pc share/man/man1/karst.1.gz share/man/man1/karst-run.1.gz
             share/man/man1/karst-gcc.1.gz share/man/man1/karst-g++.1.gz share/bash-completion/completions/karst
@@ -52,6 +53,28 @@ class InstallTest(Installed):
         trace = self.directory / "linked.karst"
         command(links / "karst", "run", "-o", trace, copy / "app")
         self.assertIn("calls kept", command(links / "karst", "run", "-o", trace, copy / "app"))
+
+    def test_traces_are_read_from_the_moved_tree(self):
+        copy = self.example()
+        command("make", "-C", copy, "CC=karst-gcc", "CXX=karst-g++", env=self.environment())
+        trace = self.directory / "app.karst"
+        command(self.bin / "karst", "run", "-o", trace, copy / "app")
+        script = f"import karst; print(sum(1 for _ in karst.open({str(trace)!r})))"
+        calls = command("python3", "-B", "-c", script,
+                        env={**os.environ, "PYTHONPATH": str(self.prefix / "share/karst/python")})
+        self.assertEqual(int(calls), len(command(self.bin / "karst", "calls", "--format", "csv", trace).splitlines()) - 1)
+        project = self.directory / "reads"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.18)\nproject(reads LANGUAGES C)\nfind_package(Karst REQUIRED)\n"
+            "add_executable(reads main.c)\ntarget_link_libraries(reads PRIVATE Karst::reader)\n")
+        (project / "main.c").write_text(
+            "#include <karst/reader.h>\n#include <stdio.h>\nint main(int argc, char** argv) {\n"
+            "  struct karst_trace* trace = karst_trace_open(argv[argc - 1], 0, 0);\n"
+            "  printf(\"%u\\n\", trace ? karst_trace_threads(trace) : 0);\n  karst_trace_close(trace);\n  return 0;\n}\n")
+        command("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        command("cmake", "--build", project / "build")
+        self.assertGreaterEqual(int(command(project / "build/reads", trace)), 1)
 
     def test_place_with_a_space_is_refused_with_the_reason(self):
         # The dynamic linker takes a space in LD_PRELOAD for the end of a name.
