@@ -3,6 +3,7 @@
 
 #include "answers/calls.h"
 #include "answers/changes.h"
+#include "answers/check.h"
 #include "answers/explanation.h"
 #include "answers/files.h"
 #include "answers/flows.h"
@@ -25,9 +26,12 @@ namespace karst::answers {
 const std::vector<const Relation*>& all_relations() {
   static const std::vector<const Relation*> all = with_inner({&buckets(),
                                                               &calls(),
+                                                              &check_findings(),
+                                                              &check_outcomes(),
                                                               &compared_functions(),
                                                               &convoys(),
                                                               &counted_functions(),
+                                                              &detectors(),
                                                               &edges(),
                                                               &explanations(),
                                                               &file_calls(),

@@ -38,6 +38,7 @@ inline constexpr const char* kHelp = "Learn more";
   F(requests, kAsk, "")                                                                                               \
   F(flows, kAsk, "")                                                                                                  \
   F(notes, kAsk, "")                                                                                                  \
+  F(check, kAsk, "")                                                                                                  \
   F(query, kAsk, "")                                                                                                  \
   F(ps, kLive, "")                                                                                                    \
   F(top, kLive, "")                                                                                                   \

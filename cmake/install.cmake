@@ -57,6 +57,10 @@ install(FILES ${karst_described}/zsh/_karst DESTINATION ${CMAKE_INSTALL_DATADIR}
 if(TARGET karst_page_engine)
   install(FILES ${CMAKE_BINARY_DIR}/page/export.html DESTINATION ${CMAKE_INSTALL_DATADIR}/karst RENAME karst.html)
 endif()
+# What `karst check` asks. The build tree has the same place.
+install(DIRECTORY detectors DESTINATION ${CMAKE_INSTALL_DATADIR}/karst FILES_MATCHING PATTERN "*.sql")
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/karst)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/detectors ${CMAKE_BINARY_DIR}/share/karst/detectors SYMBOLIC)
 install(FILES packaging/karst-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/karst)
 # For Python: its directory goes into PYTHONPATH, or beside a program.
 install(DIRECTORY python/karst DESTINATION ${CMAKE_INSTALL_DATADIR}/karst/python FILES_MATCHING PATTERN "*.py"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // karst query: traces asked in SQL.
 #include <fmt/format.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -22,7 +20,7 @@
 #include "base/output.h"
 #include "base/output_place.h"
 #include "cli/command.h"
-#include "cli/input/program_options.h"
+#include "cli/input/database.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/table.h"
 #include "cli/text/terminal.h"
@@ -30,7 +28,6 @@
 #include "format/options.h"
 #include "sql/columns.h"
 #include "sql/database.h"
-#include "sql/library.h"
 #include "sql/tables.h"
 
 namespace karst::cli {
@@ -258,41 +255,6 @@ Result<Question> question_of(const Options& options) {
   return question;
 }
 
-Result<std::vector<std::unique_ptr<Input>>> open_traces(const Question& question, bool raw) {
-  std::vector<std::unique_ptr<Input>> inputs;
-  std::vector<std::string> files = question.traces;
-  if (files.empty()) files.emplace_back();  // the newest
-  for (const std::string& file : files) {
-    InputOptions of;
-    of.file = file;
-    of.raw = raw;
-    auto input = open_input(of);
-    if (!input) return input.error();
-    inputs.push_back(std::move(*input));
-  }
-  return inputs;
-}
-
-std::vector<sql::Source> sources_of(const std::vector<std::unique_ptr<Input>>& inputs) {
-  std::vector<sql::Source> sources;
-  std::uint32_t threads = 0;
-  for (const auto& input : inputs) {
-    sources.push_back({input->trace, input->threads,
-                       [of = input.get()](const reader::Thread& thread, reader::Calls used) {
-                         return of->calls_of(thread, std::move(used));
-                       },
-                       threads});
-    threads += static_cast<std::uint32_t>(input->threads.size());
-  }
-  return sources;
-}
-
-/// Half of the machine's.
-std::uint64_t usual_memory() {
-  struct sysinfo machine {};
-  return ::sysinfo(&machine) == 0 ? std::uint64_t{machine.totalram} * machine.mem_unit / 2 : 0;
-}
-
 /// In words that say what to do.
 Error explained(const Error& error) {
   if (error.message.find("Out of Memory") != std::string::npos)
@@ -335,23 +297,16 @@ class ParquetFile {
   NewFile file_;
 };
 
-using Inputs = std::vector<std::unique_ptr<Input>>;
-
-Result<std::unique_ptr<sql::Database>> open_database(const Options& options, const Inputs& inputs,
-                                                     const std::string& only_file) {
-  const auto runtime = find_runtime();
-  if (!runtime) return runtime.error();
-  const auto api = sql::load_duckdb(std::filesystem::path(*runtime).parent_path() / "karst-sql");
-  if (!api) return api.error();
-  sql::DatabaseOptions of{options.allow_files, only_file, usual_memory()};
-  if (!options.memory.empty()) (void)format::parse_size(options.memory.c_str(), kLeastQueryMemory, of.memory);
-  return sql::Database::open(**api, sources_of(inputs), of);
+std::uint64_t memory_of(const Options& options) {
+  std::uint64_t memory = 0;
+  if (!options.memory.empty()) (void)format::parse_size(options.memory.c_str(), kLeastQueryMemory, memory);
+  return memory;
 }
 
 int write_parquet(const Options& options, const Question& question, const Inputs& inputs) {
   auto file = ParquetFile::create(options.output);
   if (!file) return fail(file.error());
-  const auto database = open_database(options, inputs, file->path());
+  const auto database = open_database(inputs, {options.allow_files, file->path(), memory_of(options)});
   if (!database) return fail(database.error());
   if (const Status written = (*database)->write_parquet(question.sql, file->path()); !written)
     return fail(explained(written.error()));
@@ -360,7 +315,7 @@ int write_parquet(const Options& options, const Question& question, const Inputs
 }
 
 int print(const Options& options, const Question& question, const Inputs& inputs) {
-  const auto database = open_database(options, inputs, {});
+  const auto database = open_database(inputs, {options.allow_files, {}, memory_of(options)});
   if (!database) return fail(database.error());
   const reader::Trace& first = inputs.front()->trace;
   if (options.format == "text") {
@@ -395,7 +350,7 @@ int query(const Options& options) {
   const bool is_parquet = options.format == "parquet";
   if (is_parquet == options.output.empty())
     return usage_error(is_parquet ? "--format parquet needs -o FILE" : "-o goes with --format parquet", "query");
-  const auto inputs = open_traces(*question, options.input.raw);
+  const auto inputs = open_traces(question->traces, options.input.raw);
   if (!inputs) return fail(inputs.error());
   return is_parquet ? write_parquet(options, *question, *inputs) : print(options, *question, *inputs);
 }

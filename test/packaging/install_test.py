@@ -15,7 +15,7 @@ class InstallTest(Installed):
             lib/cmake/Karst/KarstConfig.cmake lib/cmake/Karst/KarstConfigVersion.cmake
             lib/cmake/Karst/KarstToolchain.cmake lib/pkgconfig/karst.pc share/man/man1/karst.1.gz share/man/man1/karst-run.1.gz
             share/man/man1/karst-gcc.1.gz share/man/man1/karst-g++.1.gz share/bash-completion/completions/karst
-            share/zsh/vendor-completions/_karst share/karst/karst.html share/karst/karst-gdb.py share/doc/karst/copyright share/doc/karst/docs/guide/README.md""".split()
+            share/zsh/vendor-completions/_karst share/karst/karst.html share/karst/karst-gdb.py share/karst/detectors/n-plus-one.sql share/doc/karst/copyright share/doc/karst/docs/guide/README.md""".split()
         self.assertEqual([part for part in expected if not (self.prefix / part).exists()], [])
 
     def test_no_file_of_the_tree_names_where_it_was_built_or_installed(self):

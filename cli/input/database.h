@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Traces as a database that commands ask in SQL.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/input/trace_input.h"
+#include "sql/database.h"
+
+namespace karst::cli {
+
+using Inputs = std::vector<std::unique_ptr<Input>>;
+
+/// The traces of these files; none: the newest one here. `raw` as InputOptions has it.
+Result<Inputs> open_traces(const std::vector<std::string>& named, bool raw);
+
+/// Of all of them together. `inputs` outlive it. Error: also where DuckDB is not installed.
+Result<std::unique_ptr<sql::Database>> open_database(const Inputs& inputs, sql::DatabaseOptions options);
+
+}  // namespace karst::cli
