@@ -22,12 +22,11 @@ struct CloseGzip {
 
 }  // namespace
 
-Result<std::string> read_foreign(const std::filesystem::path& path) {
-  Descriptor opened(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!opened) return Error{"cannot open " + path.string() + ": " + std::strerror(errno)};
-  const std::unique_ptr<gzFile_s, CloseGzip> file(gzdopen(opened.get(), "rb"));
-  if (file == nullptr) return Error{"cannot read " + path.string() + ": there is no memory for it"};
-  opened.release();
+Result<std::string> read_foreign(int opened) {
+  Descriptor own(::fcntl(opened, F_DUPFD_CLOEXEC, 3));
+  const std::unique_ptr<gzFile_s, CloseGzip> file(gzdopen(own.get(), "rb"));
+  if (file == nullptr) return Error{"there is no memory for it"};
+  own.release();
   std::string bytes;
   for (std::size_t size = 0;; size = bytes.size()) {
     bytes.resize(size + kStep);
@@ -35,9 +34,9 @@ Result<std::string> read_foreign(const std::filesystem::path& path) {
     bytes.resize(size + (n > 0 ? static_cast<std::size_t>(n) : 0));
     int error = Z_OK;
     const char* const why = gzerror(file.get(), &error);
-    if (error == Z_ERRNO) return Error{"cannot read " + path.string() + ": " + std::strerror(errno)};
-    if (error != Z_OK) return Error{"cannot unpack " + path.string() + ": " + why};
-    if (bytes.size() > kMost) return Error{path.string() + " has 4 GiB or more, which is too much to be imported"};
+    if (error == Z_ERRNO) return Error{std::strerror(errno)};
+    if (error != Z_OK) return Error{std::string("it cannot be unpacked: ") + why};
+    if (bytes.size() > kMost) return Error{"it has 4 GiB or more, which is too much"};
     if (n == 0) return bytes;
   }
 }

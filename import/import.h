@@ -8,7 +8,6 @@
 // and counts what it leaves out. It never trusts an order, a nesting, a size or a number.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -42,8 +41,8 @@ std::span<const Format> formats();
 KARST_IMPORT_FORMATS(KARST_DECLARE_IMPORTER)
 #undef KARST_DECLARE_IMPORTER
 
-/// All of a file, unpacked where it is gzip's. Error: it cannot be read, is damaged, or has 4 GiB and more.
-Result<std::string> read_foreign(const std::filesystem::path& path);
+/// All of an open file, unpacked where it is gzip's. Error: it cannot be read, is damaged, or has 4 GiB and more.
+Result<std::string> read_foreign(int file);
 
 /// What a .karst file got, and what it did not.
 struct Summary {
