@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "format/event.h"
 #include "format/note.h"
 #include "import/import.h"
+#include "import/json_parts.h"
 
 namespace karst::importing {
 namespace {
@@ -131,6 +133,12 @@ Function parse_name(std::string_view text) {
   return function;
 }
 
+struct HashText {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using Numbers = std::unordered_map<std::string, std::uint32_t, HashText, std::equal_to<>>;
+
 class Reader {
  public:
   void add_event(element value) {
@@ -201,8 +209,8 @@ class Reader {
     std::size_t number = 0;  ///< in ForeignTrace::processes
     std::unordered_map<std::uint32_t, std::size_t> thread_of_tid;
     std::vector<ThreadState> threads;
-    std::unordered_map<std::string, std::uint32_t> calls;  ///< numbers of functions by name
-    std::unordered_map<std::string, std::uint32_t> notes;
+    Numbers calls;  ///< of functions by name
+    Numbers notes;
     std::size_t functions = 0;
   };
 
@@ -236,17 +244,17 @@ class Reader {
   /// None: there are too many functions.
   std::optional<std::uint32_t> function_of(ProcessState& process, std::string_view name, bool note) {
     auto& known = note ? process.notes : process.calls;
-    const std::string key(cut(name, kMostName));
+    const std::string_view key = cut(name, kMostName);
     if (const auto found = known.find(key); found != known.end()) return found->second;
     Process& values = of(process);
     if (values.functions.size() + 1 >= format::kMaxFunctionId) {
       leave_out("events of names beyond 8 million");
       return std::nullopt;
     }
-    Function made = note ? Function{key.empty() ? "(no name)" : key, {}, 0, true} : parse_name(key);
+    Function made = note ? Function{key.empty() ? "(no name)" : std::string(key), {}, 0, true} : parse_name(key);
     const auto number = static_cast<std::uint32_t>(values.functions.size());
     values.functions.push_back(std::move(made));
-    known.emplace(key, number);
+    known.emplace(std::string(key), number);
     return number;
   }
 
@@ -342,15 +350,82 @@ class Reader {
   std::uint64_t order_ = 0;
 };
 
-/// The `]` at the end may be missing: programs write it last, or never.
-bool close_list(std::string& bytes) {
-  const auto first = bytes.find_first_not_of(" \t\r\n");
-  const auto last = bytes.find_last_not_of(" \t\r\n,");
-  if (first == std::string::npos || bytes[first] != '[' || bytes[last] == ']') return false;
-  bytes.resize(last + 1);
-  bytes += ']';
-  return true;
-}
+/// The file as a whole, of which one event at a time becomes values.
+class EventFile {
+ public:
+  explicit EventFile(std::string_view bytes) : parts_(bytes) {}
+
+  Status read() {
+    Status done = Unit{};
+    if (parts_.take('['))
+      done = add_events(true);
+    else if (parts_.take('{'))
+      done = add_fields();
+    else
+      done = parse_next();
+    if (!done) return done;
+    if (parts_.peek() != 0) return no_json("something follows its end");
+    if (!has_list_)
+      return Error{"it is JSON without a list of events: neither a list itself, nor an object with 'traceEvents'"};
+    return done;
+  }
+  ForeignTrace take() { return reader_.take(); }
+
+ private:
+  static Error no_json(const std::string& why) { return Error{"it is no JSON: " + why}; }
+  static Error broken_off() { return no_json("it ends within a value"); }
+
+  /// The next value is in `value_` then.
+  Status parse_next() {
+    const auto text = parts_.value();
+    if (!text) return broken_off();
+    const auto failure = parser_.parse(text->data(), text->size()).get(value_);
+    return failure == simdjson::SUCCESS ? Status(Unit{}) : no_json(simdjson::error_message(failure));
+  }
+
+  /// From behind its `[` on. `may_end`: the `]` may be missing, as programs write it last, or never.
+  Status add_events(bool may_end) {
+    has_list_ = true;
+    while (!parts_.take(']')) {
+      if (may_end && parts_.peek() == 0) break;
+      if (auto parsed = parse_next(); !parsed) return parsed;
+      reader_.add_event(value_);
+      if (!parts_.take(',') && parts_.peek() != ']' && !(may_end && parts_.peek() == 0))
+        return no_json("there is no comma between two events");
+    }
+    return Unit{};
+  }
+
+  /// From behind its `{` on.
+  Status add_fields() {
+    while (!parts_.take('}')) {
+      const auto key = parts_.value();
+      if (!key || !parts_.take(':')) return no_json("a name without a value");
+      if (*key == R"("traceEvents")" && parts_.take('[')) {
+        if (auto added = add_events(false); !added) return added;
+      } else {
+        if (auto parsed = parse_next(); !parsed) return parsed;
+        add_field(*key);
+      }
+      if (!parts_.take(',') && parts_.peek() != '}') return no_json("there is no comma between two values");
+    }
+    return Unit{};
+  }
+
+  void add_field(std::string_view key) {
+    array samples;
+    object info;
+    if (key == R"("samples")" && value_.get_array().get(samples) == simdjson::SUCCESS)
+      reader_.leave_out("samples", samples.size());
+    if (key == R"("file_info")" && value_.get_object().get(info) == simdjson::SUCCESS) reader_.add_sources(info);
+  }
+
+  JsonParts parts_;
+  simdjson::dom::parser parser_;
+  element value_;
+  Reader reader_;
+  bool has_list_ = false;
+};
 
 }  // namespace
 
@@ -359,26 +434,10 @@ bool may_be_chrome(std::string_view bytes) {
   return first != std::string_view::npos && (bytes[first] == '[' || bytes[first] == '{');
 }
 
-Result<ForeignTrace> import_chrome(std::string bytes) {
-  simdjson::dom::parser parser;
-  element root;
-  auto failure = parser.parse(bytes).get(root);
-  if (failure != simdjson::SUCCESS && close_list(bytes)) failure = parser.parse(bytes).get(root);
-  if (failure != simdjson::SUCCESS) return Error{"it is no JSON: " + std::string(simdjson::error_message(failure))};
-  Reader reader;
-  array events;
-  object fields;
-  if (root.get_array().get(events) != simdjson::SUCCESS) {
-    if (root.get_object().get(fields) != simdjson::SUCCESS ||
-        fields["traceEvents"].get_array().get(events) != simdjson::SUCCESS)
-      return Error{"it is JSON without a list of events: neither a list itself, nor an object with 'traceEvents'"};
-    array samples;
-    if (fields["samples"].get_array().get(samples) == simdjson::SUCCESS) reader.leave_out("samples", samples.size());
-    object file_info;
-    if (fields["file_info"].get_object().get(file_info) == simdjson::SUCCESS) reader.add_sources(file_info);
-  }
-  for (const element event : events) reader.add_event(event);
-  return reader.take();
+Result<ForeignTrace> import_chrome(std::string_view bytes) {
+  EventFile file(bytes);
+  if (auto read = file.read(); !read) return read.error();
+  return file.take();
 }
 
 }  // namespace karst::importing

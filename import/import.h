@@ -19,8 +19,8 @@
 
 namespace karst::importing {
 
-/// Reads one format. The bytes are the function's to change.
-using Importer = Result<ForeignTrace> (*)(std::string bytes);
+/// Reads one format.
+using Importer = Result<ForeignTrace> (*)(std::string_view bytes);
 
 struct Format {
   const char* name;
@@ -37,12 +37,9 @@ std::span<const Format> formats();
 
 #define KARST_DECLARE_IMPORTER(name, description) \
   bool may_be_##name(std::string_view bytes);     \
-  Result<ForeignTrace> import_##name(std::string bytes);
+  Result<ForeignTrace> import_##name(std::string_view bytes);
 KARST_IMPORT_FORMATS(KARST_DECLARE_IMPORTER)
 #undef KARST_DECLARE_IMPORTER
-
-/// All of an open file, unpacked where it is gzip's. Error: it cannot be read, is damaged, or has 4 GiB and more.
-Result<std::string> read_foreign(int file);
 
 /// What a .karst file got, and what it did not.
 struct Summary {

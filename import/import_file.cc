@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "import/foreign_bytes.h"
 #include "sandbox/sandbox.h"
 
 namespace karst::importing {
@@ -88,16 +89,17 @@ void fail(AnswerWriter& answer, std::string_view why) {
 
 /// In the sandbox.
 void import_into(int file, int trace, AnswerWriter& answer) {
-  auto bytes = read_foreign(file);
+  const auto bytes = ForeignBytes::read(file);
   if (!bytes) return fail(answer, bytes.error().message);
-  const Format* const format = format_of(*bytes);
+  const Format* const format = format_of(bytes->view());
   if (format == nullptr) return answer.number(kUnknown);
-  auto foreign = format->importer(std::move(*bytes));
+  auto foreign = format->importer(bytes->view());
   if (!foreign) return fail(answer, foreign.error().message);
   std::vector<std::byte> made;
   auto writer = writing::TraceWriter::to_memory(made);
   const auto summary = write_trace(std::move(*foreign), writer);
   if (!summary) return fail(answer, summary.error().message);
+  if (!bytes->is_whole()) return fail(answer, "the file became shorter while it was read");
   if (const auto done = writer.finish(); !done) return fail(answer, done.error().message);
   if (!write_all(trace, made)) return fail(answer, std::string("its trace has no room: ") + std::strerror(errno));
   answer.number(kMade);

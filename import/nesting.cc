@@ -48,6 +48,7 @@ Lanes nest(Thread& thread) {
   sort(thread);
   Lanes nested;
   nested.lanes.reserve(Lanes::kMost);  // each Lane refers to one of them
+  nested.lanes[0].reserve(2 * thread.calls.size() + thread.notes.size());
   std::vector<Lane> lanes{Lane(nested.lanes[0])};
   std::size_t note = 0;
   const auto take_notes = [&](const Moment& until) {

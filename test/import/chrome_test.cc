@@ -16,6 +16,7 @@
 
 #include "analysis/notes.h"
 #include "base/utf8.h"
+#include "import/foreign_bytes.h"
 #include "import/import.h"
 #include "import/nesting.h"
 #include "test/export/exported.h"
@@ -228,8 +229,8 @@ TEST(ImportChrome, AListThatBreaksOffBehindAnEventIsWhole) {
 /// All of the file of this name, or the error's text.
 std::string read_named(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  auto read = read_foreign(file.get());
-  return read ? std::move(*read) : "error: " + read.error().message;
+  const auto read = ForeignBytes::read(file.get());
+  return read ? std::string(read->view()) : "error: " + read.error().message;
 }
 
 TEST(ReadForeign, UnpacksGzipAndRefusesWhatIsDamaged) {
