@@ -6,19 +6,17 @@
 // The names of processes and threads are events, too (M). viztracer's `file_info` has sources.
 #include <simdjson.h>
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <cstring>
-#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "format/event.h"
 #include "format/note.h"
+#include "import/edges.h"
 #include "import/import.h"
 #include "import/json_parts.h"
+#include "import/text.h"
 
 namespace karst::importing {
 namespace {
@@ -27,16 +25,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr std::size_t kMostName = 4096;              // bytes; what is longer is cut
-constexpr std::uint32_t kFirstMadeId = 900'000'000;  // stands for an id that is no number of the kernel's
 constexpr std::int64_t kNsInUs = 1000;
-
-/// At most so many bytes, and no part of a character at the end.
-std::string_view cut(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most != 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
-  return text.substr(0, most);
-}
 
 /// Microseconds as nanoseconds. None: it is no number, or none that can be a time.
 std::optional<std::int64_t> time_of(element value) {
@@ -44,9 +33,7 @@ std::optional<std::int64_t> time_of(element value) {
   if (value.get_int64().get(whole) == simdjson::SUCCESS)
     return whole > kLatestNs / kNsInUs || whole < -kLatestNs / kNsInUs ? std::nullopt : std::optional(whole * kNsInUs);
   double us = 0;
-  if (value.get_double().get(us) != simdjson::SUCCESS) return std::nullopt;
-  if (!(std::abs(us) <= static_cast<double>(kLatestNs / kNsInUs))) return std::nullopt;
-  return std::llround(us * static_cast<double>(kNsInUs));
+  return value.get_double().get(us) == simdjson::SUCCESS ? to_ns(us, kNsInUs) : std::nullopt;
 }
 
 std::string text_of(element value) {
@@ -133,12 +120,6 @@ Function parse_name(std::string_view text) {
   return function;
 }
 
-struct HashText {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
-using Numbers = std::unordered_map<std::string, std::uint32_t, HashText, std::equal_to<>>;
-
 class Reader {
  public:
   void add_event(element value) {
@@ -194,13 +175,6 @@ class Reader {
   }
 
  private:
-  /// A B or an E.
-  struct Edge {
-    Moment at;
-    bool begins = false;
-    std::uint32_t function = 0;
-    std::uint32_t text = 0;
-  };
   struct ThreadState {
     std::size_t number = 0;  ///< in Process::threads
     std::vector<Edge> edges;
@@ -274,7 +248,7 @@ class Reader {
     ThreadState& thread = thread_of(process, event);
     const Moment at{*begin, order_};
     if (event.phase == 'E') {
-      thread.edges.push_back({at, false, 0, 0});
+      thread.edges.push_back({at, false, {}, 0});
     } else if (event.phase == 'B') {
       if (const auto function = function_of(process, event.name, false))
         thread.edges.push_back({at, true, *function, add_text(of(process), event)});
@@ -325,21 +299,7 @@ class Reader {
   }
 
   void match(ThreadState& thread, Process& process) {
-    std::stable_sort(thread.edges.begin(), thread.edges.end(),
-                     [](const Edge& a, const Edge& b) { return a.at < b.at; });
-    auto& calls = process.threads[thread.number].calls;
-    std::vector<std::size_t> open;  // numbers of calls
-    for (const Edge& edge : thread.edges) {
-      if (edge.begins) {
-        open.push_back(calls.size());
-        calls.push_back({edge.at, {Call::kOpen, 0}, edge.function, edge.text});
-      } else if (open.empty()) {
-        leave_out("ends of calls that have no begin");
-      } else {
-        calls[open.back()].end = edge.at;
-        open.pop_back();
-      }
-    }
+    leave_out("ends of calls that have no begin", match_edges(thread.edges, process.threads[thread.number].calls));
   }
 
   ForeignTrace trace_;

@@ -33,7 +33,11 @@ struct Format {
 std::span<const Format> formats();
 
 // The formats: a name, by which may_be_NAME() and import_NAME() are declared, and a line for the help.
-#define KARST_IMPORT_FORMATS(F) F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace")
+// The first one that a file may be is its format.
+#define KARST_IMPORT_FORMATS(F)                                             \
+  F(speedscope, "evented profiles of speedscope's own JSON")                \
+  F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace") \
+  F(perfetto, "track events of Perfetto's protobuf")
 
 #define KARST_DECLARE_IMPORTER(name, description) \
   bool may_be_##name(std::string_view bytes);     \

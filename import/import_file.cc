@@ -30,7 +30,7 @@ using sandbox::AnswerWriter;
 enum Outcome : std::uint64_t { kUnknown, kFailed, kMade };
 
 constexpr std::chrono::seconds kPatience{900};  // 4 GiB take a minute
-constexpr std::size_t kLook = std::size_t{64} << 10;
+constexpr std::size_t kStartBytes = std::size_t{64} << 10;
 
 const Format* format_of(std::string_view bytes) {
   const auto all = formats();
@@ -40,7 +40,7 @@ const Format* format_of(std::string_view bytes) {
 
 /// Whether a regular file is worth a sandbox. Looks at how it begins.
 bool may_be_known(int file) {
-  std::string start(kLook, '\0');
+  std::string start(kStartBytes, '\0');
   const ssize_t n = ::pread(file, start.data(), start.size(), 0);
   start.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   constexpr std::string_view kGzip = "\x1f\x8b";
@@ -96,6 +96,7 @@ void import_into(int file, int trace, AnswerWriter& answer) {
   auto foreign = format->importer(bytes->view());
   if (!foreign) return fail(answer, foreign.error().message);
   std::vector<std::byte> made;
+  made.reserve(bytes->view().size() / 4);  // mostly enough; what is not used is never memory
   auto writer = writing::TraceWriter::to_memory(made);
   const auto summary = write_trace(std::move(*foreign), writer);
   if (!summary) return fail(answer, summary.error().message);
