@@ -6,17 +6,17 @@
 // The names of processes and threads are events, too (M). viztracer's `file_info` has sources.
 #include <simdjson.h>
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "format/event.h"
 #include "format/note.h"
+#include "import/edges.h"
 #include "import/import.h"
+#include "import/json_parts.h"
+#include "import/text.h"
 
 namespace karst::importing {
 namespace {
@@ -25,16 +25,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr std::size_t kMostName = 4096;              // bytes; what is longer is cut
-constexpr std::uint32_t kFirstMadeId = 900'000'000;  // stands for an id that is no number of the kernel's
 constexpr std::int64_t kNsInUs = 1000;
-
-/// At most so many bytes, and no part of a character at the end.
-std::string_view cut(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most != 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
-  return text.substr(0, most);
-}
 
 /// Microseconds as nanoseconds. None: it is no number, or none that can be a time.
 std::optional<std::int64_t> time_of(element value) {
@@ -42,9 +33,7 @@ std::optional<std::int64_t> time_of(element value) {
   if (value.get_int64().get(whole) == simdjson::SUCCESS)
     return whole > kLatestNs / kNsInUs || whole < -kLatestNs / kNsInUs ? std::nullopt : std::optional(whole * kNsInUs);
   double us = 0;
-  if (value.get_double().get(us) != simdjson::SUCCESS) return std::nullopt;
-  if (!(std::abs(us) <= static_cast<double>(kLatestNs / kNsInUs))) return std::nullopt;
-  return std::llround(us * static_cast<double>(kNsInUs));
+  return value.get_double().get(us) == simdjson::SUCCESS ? to_ns(us, kNsInUs) : std::nullopt;
 }
 
 std::string text_of(element value) {
@@ -186,13 +175,6 @@ class Reader {
   }
 
  private:
-  /// A B or an E.
-  struct Edge {
-    Moment at;
-    bool begins = false;
-    std::uint32_t function = 0;
-    std::uint32_t text = 0;
-  };
   struct ThreadState {
     std::size_t number = 0;  ///< in Process::threads
     std::vector<Edge> edges;
@@ -201,8 +183,8 @@ class Reader {
     std::size_t number = 0;  ///< in ForeignTrace::processes
     std::unordered_map<std::uint32_t, std::size_t> thread_of_tid;
     std::vector<ThreadState> threads;
-    std::unordered_map<std::string, std::uint32_t> calls;  ///< numbers of functions by name
-    std::unordered_map<std::string, std::uint32_t> notes;
+    Numbers calls;  ///< of functions by name
+    Numbers notes;
     std::size_t functions = 0;
   };
 
@@ -236,17 +218,17 @@ class Reader {
   /// None: there are too many functions.
   std::optional<std::uint32_t> function_of(ProcessState& process, std::string_view name, bool note) {
     auto& known = note ? process.notes : process.calls;
-    const std::string key(cut(name, kMostName));
+    const std::string_view key = cut(name, kMostName);
     if (const auto found = known.find(key); found != known.end()) return found->second;
     Process& values = of(process);
     if (values.functions.size() + 1 >= format::kMaxFunctionId) {
       leave_out("events of names beyond 8 million");
       return std::nullopt;
     }
-    Function made = note ? Function{key.empty() ? "(no name)" : key, {}, 0, true} : parse_name(key);
+    Function made = note ? Function{key.empty() ? "(no name)" : std::string(key), {}, 0, true} : parse_name(key);
     const auto number = static_cast<std::uint32_t>(values.functions.size());
     values.functions.push_back(std::move(made));
-    known.emplace(key, number);
+    known.emplace(std::string(key), number);
     return number;
   }
 
@@ -266,7 +248,7 @@ class Reader {
     ThreadState& thread = thread_of(process, event);
     const Moment at{*begin, order_};
     if (event.phase == 'E') {
-      thread.edges.push_back({at, false, 0, 0});
+      thread.edges.push_back({at, false, {}, 0});
     } else if (event.phase == 'B') {
       if (const auto function = function_of(process, event.name, false))
         thread.edges.push_back({at, true, *function, add_text(of(process), event)});
@@ -317,21 +299,7 @@ class Reader {
   }
 
   void match(ThreadState& thread, Process& process) {
-    std::stable_sort(thread.edges.begin(), thread.edges.end(),
-                     [](const Edge& a, const Edge& b) { return a.at < b.at; });
-    auto& calls = process.threads[thread.number].calls;
-    std::vector<std::size_t> open;  // numbers of calls
-    for (const Edge& edge : thread.edges) {
-      if (edge.begins) {
-        open.push_back(calls.size());
-        calls.push_back({edge.at, {Call::kOpen, 0}, edge.function, edge.text});
-      } else if (open.empty()) {
-        leave_out("ends of calls that have no begin");
-      } else {
-        calls[open.back()].end = edge.at;
-        open.pop_back();
-      }
-    }
+    leave_out("ends of calls that have no begin", match_edges(thread.edges, process.threads[thread.number].calls));
   }
 
   ForeignTrace trace_;
@@ -342,15 +310,82 @@ class Reader {
   std::uint64_t order_ = 0;
 };
 
-/// The `]` at the end may be missing: programs write it last, or never.
-bool close_list(std::string& bytes) {
-  const auto first = bytes.find_first_not_of(" \t\r\n");
-  const auto last = bytes.find_last_not_of(" \t\r\n,");
-  if (first == std::string::npos || bytes[first] != '[' || bytes[last] == ']') return false;
-  bytes.resize(last + 1);
-  bytes += ']';
-  return true;
-}
+/// The file as a whole, of which one event at a time becomes values.
+class EventFile {
+ public:
+  explicit EventFile(std::string_view bytes) : parts_(bytes) {}
+
+  Status read() {
+    Status done = Unit{};
+    if (parts_.take('['))
+      done = add_events(true);
+    else if (parts_.take('{'))
+      done = add_fields();
+    else
+      done = parse_next();
+    if (!done) return done;
+    if (parts_.peek() != 0) return no_json("something follows its end");
+    if (!has_list_)
+      return Error{"it is JSON without a list of events: neither a list itself, nor an object with 'traceEvents'"};
+    return done;
+  }
+  ForeignTrace take() { return reader_.take(); }
+
+ private:
+  static Error no_json(const std::string& why) { return Error{"it is no JSON: " + why}; }
+  static Error broken_off() { return no_json("it ends within a value"); }
+
+  /// The next value is in `value_` then.
+  Status parse_next() {
+    const auto text = parts_.value();
+    if (!text) return broken_off();
+    const auto failure = parser_.parse(text->data(), text->size()).get(value_);
+    return failure == simdjson::SUCCESS ? Status(Unit{}) : no_json(simdjson::error_message(failure));
+  }
+
+  /// From behind its `[` on. `may_end`: the `]` may be missing, as programs write it last, or never.
+  Status add_events(bool may_end) {
+    has_list_ = true;
+    while (!parts_.take(']')) {
+      if (may_end && parts_.peek() == 0) break;
+      if (auto parsed = parse_next(); !parsed) return parsed;
+      reader_.add_event(value_);
+      if (!parts_.take(',') && parts_.peek() != ']' && !(may_end && parts_.peek() == 0))
+        return no_json("there is no comma between two events");
+    }
+    return Unit{};
+  }
+
+  /// From behind its `{` on.
+  Status add_fields() {
+    while (!parts_.take('}')) {
+      const auto key = parts_.value();
+      if (!key || !parts_.take(':')) return no_json("a name without a value");
+      if (*key == R"("traceEvents")" && parts_.take('[')) {
+        if (auto added = add_events(false); !added) return added;
+      } else {
+        if (auto parsed = parse_next(); !parsed) return parsed;
+        add_field(*key);
+      }
+      if (!parts_.take(',') && parts_.peek() != '}') return no_json("there is no comma between two values");
+    }
+    return Unit{};
+  }
+
+  void add_field(std::string_view key) {
+    array samples;
+    object info;
+    if (key == R"("samples")" && value_.get_array().get(samples) == simdjson::SUCCESS)
+      reader_.leave_out("samples", samples.size());
+    if (key == R"("file_info")" && value_.get_object().get(info) == simdjson::SUCCESS) reader_.add_sources(info);
+  }
+
+  JsonParts parts_;
+  simdjson::dom::parser parser_;
+  element value_;
+  Reader reader_;
+  bool has_list_ = false;
+};
 
 }  // namespace
 
@@ -359,26 +394,10 @@ bool may_be_chrome(std::string_view bytes) {
   return first != std::string_view::npos && (bytes[first] == '[' || bytes[first] == '{');
 }
 
-Result<ForeignTrace> import_chrome(std::string bytes) {
-  simdjson::dom::parser parser;
-  element root;
-  auto failure = parser.parse(bytes).get(root);
-  if (failure != simdjson::SUCCESS && close_list(bytes)) failure = parser.parse(bytes).get(root);
-  if (failure != simdjson::SUCCESS) return Error{"it is no JSON: " + std::string(simdjson::error_message(failure))};
-  Reader reader;
-  array events;
-  object fields;
-  if (root.get_array().get(events) != simdjson::SUCCESS) {
-    if (root.get_object().get(fields) != simdjson::SUCCESS ||
-        fields["traceEvents"].get_array().get(events) != simdjson::SUCCESS)
-      return Error{"it is JSON without a list of events: neither a list itself, nor an object with 'traceEvents'"};
-    array samples;
-    if (fields["samples"].get_array().get(samples) == simdjson::SUCCESS) reader.leave_out("samples", samples.size());
-    object file_info;
-    if (fields["file_info"].get_object().get(file_info) == simdjson::SUCCESS) reader.add_sources(file_info);
-  }
-  for (const element event : events) reader.add_event(event);
-  return reader.take();
+Result<ForeignTrace> import_chrome(std::string_view bytes) {
+  EventFile file(bytes);
+  if (auto read = file.read(); !read) return read.error();
+  return file.take();
 }
 
 }  // namespace karst::importing

@@ -8,7 +8,6 @@
 // and counts what it leaves out. It never trusts an order, a nesting, a size or a number.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -20,8 +19,8 @@
 
 namespace karst::importing {
 
-/// Reads one format. The bytes are the function's to change.
-using Importer = Result<ForeignTrace> (*)(std::string bytes);
+/// Reads one format.
+using Importer = Result<ForeignTrace> (*)(std::string_view bytes);
 
 struct Format {
   const char* name;
@@ -34,16 +33,17 @@ struct Format {
 std::span<const Format> formats();
 
 // The formats: a name, by which may_be_NAME() and import_NAME() are declared, and a line for the help.
-#define KARST_IMPORT_FORMATS(F) F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace")
+// The first one that a file may be is its format.
+#define KARST_IMPORT_FORMATS(F)                                             \
+  F(speedscope, "evented profiles of speedscope's own JSON")                \
+  F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace") \
+  F(perfetto, "track events of Perfetto's protobuf")
 
 #define KARST_DECLARE_IMPORTER(name, description) \
   bool may_be_##name(std::string_view bytes);     \
-  Result<ForeignTrace> import_##name(std::string bytes);
+  Result<ForeignTrace> import_##name(std::string_view bytes);
 KARST_IMPORT_FORMATS(KARST_DECLARE_IMPORTER)
 #undef KARST_DECLARE_IMPORTER
-
-/// All of a file, unpacked where it is gzip's. Error: it cannot be read, is damaged, or has 4 GiB and more.
-Result<std::string> read_foreign(const std::filesystem::path& path);
 
 /// What a .karst file got, and what it did not.
 struct Summary {

@@ -35,10 +35,12 @@ class Lane {
 
 void sort(Thread& thread) {
   // At the same moment the longer one is the outer one; of two of the same length the first one.
-  std::stable_sort(thread.calls.begin(), thread.calls.end(), [](const Call& a, const Call& b) {
+  const auto before = [](const Call& a, const Call& b) {
     if (a.begin != b.begin) return a.begin < b.begin;
     return a.end > b.end;
-  });
+  };
+  if (!std::is_sorted(thread.calls.begin(), thread.calls.end(), before))  // sorting takes memory
+    std::stable_sort(thread.calls.begin(), thread.calls.end(), before);
   std::stable_sort(thread.notes.begin(), thread.notes.end(), [](const Note& a, const Note& b) { return a.at < b.at; });
 }
 
@@ -48,6 +50,7 @@ Lanes nest(Thread& thread) {
   sort(thread);
   Lanes nested;
   nested.lanes.reserve(Lanes::kMost);  // each Lane refers to one of them
+  nested.lanes[0].reserve(2 * thread.calls.size() + thread.notes.size());
   std::vector<Lane> lanes{Lane(nested.lanes[0])};
   std::size_t note = 0;
   const auto take_notes = [&](const Moment& until) {

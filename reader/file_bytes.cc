@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -14,13 +15,37 @@
 #include <system_error>
 #include <utility>
 
+#include "format/trace.h"
+#include "reader/foreign_files.h"
+
 namespace karst::reader {
 namespace {
+
+ForeignReader g_foreign_reader = nullptr;
 
 // Below this a copy costs less than the page faults of a mapping, and cannot be pulled away from under us.
 constexpr std::size_t kReadBelow = std::size_t{16} << 20;
 
+/// Also one that was cut in its first bytes, or whose line ends were converted: what is wrong with it is told later.
+bool begins_as_trace(int file, std::uint64_t size) {
+  constexpr std::size_t kEnough = 6;  // the line ends come behind
+  unsigned char start[kEnough];
+  const std::size_t most = std::min<std::uint64_t>(size, kEnough);
+  return ::pread(file, start, most, 0) == static_cast<ssize_t>(most) &&
+         std::memcmp(start, format::kFileMagic, most) == 0;
+}
+
+/// The trace that was made of a file that is none; empty: there is none.
+Result<Descriptor> read_foreign_file(const std::filesystem::path& path, int file, const struct stat& info) {
+  const bool may_be_foreign =
+      S_ISDIR(info.st_mode) ||
+      (S_ISREG(info.st_mode) && info.st_size != 0 && !begins_as_trace(file, static_cast<std::uint64_t>(info.st_size)));
+  return may_be_foreign && g_foreign_reader != nullptr ? g_foreign_reader(path) : Descriptor();
+}
+
 }  // namespace
+
+void read_foreign_files_by(ForeignReader reader) { g_foreign_reader = reader; }
 
 Result<FileBytes> FileBytes::open(const std::filesystem::path& path, Large large) {
   const auto refuse = [&path](const std::string& why) {
@@ -35,6 +60,12 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path, Large large
   }
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return refuse(system_reason(errno));
+  auto made = read_foreign_file(path, file.get(), info);
+  if (!made) return made.error();
+  if (*made) {
+    file = std::move(*made);
+    if (::fstat(file.get(), &info) != 0) return refuse(system_reason(errno));
+  }
   if (S_ISDIR(info.st_mode)) return refuse("it is a directory; name the file in it");
   if (!S_ISREG(info.st_mode)) return refuse("it is not a regular file; copy the trace to a file first");
   const auto size = static_cast<std::size_t>(info.st_size);
@@ -57,7 +88,8 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path, Large large
   }
   std::size_t got = 0;
   while (got < size) {
-    const ssize_t n = ::read(file.get(), result.owned_.get() + got, size - got);
+    // By its place, as a trace that was made of a foreign file is read again through the same open file.
+    const ssize_t n = ::pread(file.get(), result.owned_.get() + got, size - got, static_cast<off_t>(got));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return refuse(system_reason(errno));
     if (n == 0) break;  // it shrank: what is missing is reported as a cut

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/input/foreign.h"
 #include "cli/old_names.h"
 #include "cli/text/help.h"
 #include "cli/text/table.h"
@@ -130,6 +131,7 @@ void add_commands(std::string_view asked, Command commands, int& status) {
 
 int run_command_line(int argc, const char* const* argv) {
   int status = kExitOk;
+  open_foreign_files();
   CLI::App app(kDescription, "karst");
   app.formatter(help_formatter());
   app.footer(kFooter);

@@ -1,5 +1,7 @@
 """karst import: our own export of Chrome's format comes back, clang's -ftime-trace is taken, damage is told."""
+import csv
 import gzip
+import io
 import json
 import random
 import shutil
@@ -22,6 +24,13 @@ def karst(*arguments, status=0):
 
 def calls_of(path):
     return json.loads(karst("calls", path, "--raw", "--format", "json"))["calls"]
+
+
+def calls_table(path):
+    """Each call as thread, tid, function and nanoseconds, in order of thread and begin."""
+    rows = csv.DictReader(io.StringIO(karst("calls", path, "--raw", "--format", "csv")))
+    return sorted(((row["thread"], int(row["tid"]), row["function"], int(row["duration_ns"]), int(row["begin_ns"]))
+                   for row in rows), key=lambda row: (row[1], row[4], -row[3]))
 
 
 def sums(rows):
@@ -59,6 +68,66 @@ class Imports(TracedTest):
                     for f in json.loads(karst("report", p, "--raw", "--format", "json"))["functions"]}
                    for p in (path, back)]
         self.assertEqual(reports[1], reports[0])
+
+    def test_each_of_our_exports_gives_the_same_calls(self):
+        path, _ = self.export()
+        wanted = calls_table(path)
+        self.assertGreater(len(wanted), 1000)
+        for form in ("chrome", "speedscope", "perfetto"):
+            out = self.directory / f"again.{form}"
+            karst("export", path, "--to", form, "-o", out)
+            back = self.directory / f"again.{form}.karst"
+            karst("import", out, "-o", back)
+            found = calls_table(back)
+            self.assertEqual([row[:3] for row in found], [row[:3] for row in wanted], form)
+            for one, other in zip(found, wanted):
+                self.assertLessEqual(abs(one[3] - other[3]), 1, form)  # both ends are rounded to a nanosecond
+            self.assertEqual(calls_table(out), found, form)  # opened as it is
+
+    def test_commands_open_a_foreign_file_as_it_is(self):
+        file = self.directory / "other.json"
+        events = [{"ph": "X", "pid": 1, "tid": 2, "ts": 10 * i, "dur": 5 + 90 * (i == 50), "name": "work"}
+                  for i in range(100)]
+        file.write_text(json.dumps(events + [{"ph": "s"}]))
+        for words in (("info", file), ("report", file), ("slow", file), ("explain", file), ("tree", file),
+                      ("calls", file), ("diff", file, file), ("flame", file, "-o", self.directory / "f.svg"),
+                      ("query", file, "SELECT count(*) FROM calls"),
+                      ("export", file, "--to", "html", "-o", self.directory / "p.html")):
+            done = subprocess.run([KARST, *map(str, words)], capture_output=True, text=True, timeout=support.TIMEOUT)
+            self.assertEqual(done.returncode, 0, (words, done.stderr))
+            self.assertEqual(done.stderr.count("other.json is of the format chrome: 100 calls of "), 1, words)
+            self.assertEqual(done.stderr.count("left out: 1 flow arrows"), 1, words)
+        self.assertIn("work took 95.00 us", karst("slow", file))
+        self.assertEqual(list(self.directory.glob("other*.karst")), [])
+
+    def test_view_opens_a_foreign_file(self):
+        file = self.directory / "other.json"
+        file.write_text('[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":5,"name":"work"}]')
+        view = subprocess.Popen([KARST, "view", "--no-browser", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+        try:
+            self.assertRegex(view.stdout.readline(), "^http://127.0.0.1:")
+        finally:
+            view.terminate()
+            _, said = view.communicate(timeout=support.TIMEOUT)
+        self.assertIn("other.json is of the format chrome: 1 call of", said)
+
+    def test_what_is_no_trace_is_told(self):
+        file = self.directory / "none"
+        for content, said in ((b"hello", "is not a Karst trace"), (b"{}", "without a list of events"),
+                              (gzip.compress(b"hello"), "is not a Karst trace"), (b"[{", "it is no JSON"),
+                              (gzip.compress(b"[" * 100)[:-6], "cannot be unpacked")):
+            file.write_bytes(content)
+            self.assertIn(said, karst("info", file, status=1))
+        self.assertIn("there are:\n  speedscope", karst("import", KARST, status=1))
+        self.assertIn("it is a directory", karst("info", self.directory, status=1))
+
+    def test_a_pipe_is_imported(self):
+        out = self.directory / "pipe.karst"
+        done = subprocess.run([KARST, "import", "/dev/stdin", "-o", out], capture_output=True, timeout=support.TIMEOUT,
+                              input=b'[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":5,"name":"work"}]')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(calls_of(out)), 1)
 
     def test_clangs_time_trace(self):
         if CLANG is None:

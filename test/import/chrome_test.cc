@@ -1,116 +1,33 @@
 // Chrome's JSON as a trace of ours: what our own export said, and what others may say.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
-#include <stdexcept>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analysis/notes.h"
-#include "base/utf8.h"
+#include "import/foreign_bytes.h"
 #include "import/import.h"
 #include "import/nesting.h"
 #include "test/export/exported.h"
+#include "test/import/imported.h"
 
 namespace karst::importing {
 namespace {
 
-/// A trace, imported and read again.
-class Imported {
- public:
-  explicit Imported(const std::string& json) {
-    auto foreign = import_chrome(json);
-    if (!foreign) {
-      error = foreign.error().message;
-      return;
-    }
-    auto writer = writing::TraceWriter::to_memory(bytes_);
-    const auto written = write_trace(std::move(*foreign), writer);
-    if (!written) {
-      error = written.error().message;
-      return;
-    }
-    summary = *written;
-    if (!writer.finish()) throw std::runtime_error("writing to memory failed");
-    auto opened = reader::Trace::open_memory(bytes_, "imported");
-    if (!opened) throw std::runtime_error(opened.error().message);
-    trace_.emplace(std::move(*opened));
-    EXPECT_TRUE(trace_->problems().empty());
-  }
-
-  const reader::Trace& trace() const { return *trace_; }
-
-  /// Each thread as a tree: `10/11: a(b c) d`.
-  std::vector<std::string> trees() const {
-    std::vector<std::string> all;
-    for (const reader::Process& process : trace_->processes())
-      for (const reader::Thread& thread : process.threads) all.push_back(tree(process, thread));
-    return all;
-  }
-
-  std::string error;
-  Summary summary;
-
- private:
-  std::string tree(const reader::Process& process, const reader::Thread& thread) const {
-    const reader::Calls calls = reader::rebuild_calls(*trace_, thread);
-    std::string text = std::to_string(process.pid) + "/" + std::to_string(thread.tid) + ":";
-    std::uint32_t depth = 0;
-    for (std::uint32_t row = 0; row < calls.size(); ++row) {
-      for (; depth > calls.depth[row]; --depth) text += ')';
-      if (depth < calls.depth[row])
-        text += '(';
-      else
-        text += ' ';
-      depth = calls.depth[row];
-      text += trace_->function(process, calls.function[row]).name;
-      if ((calls.marks[row] & reader::kCallOpenEnd) != 0)
-        text += '~';
-      else
-        text += std::to_string(calls.duration[row]);
-    }
-    return text + std::string(depth, ')');
-  }
-
-  std::vector<std::byte> bytes_;
-  std::optional<reader::Trace> trace_;
+struct ImportedJson : Imported {
+  explicit ImportedJson(std::string_view json) : Imported(import_chrome, json) {}
 };
-
-/// Names, files, lines, begins since the first one, and durations, in nanoseconds.
-using Row = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t, std::uint64_t>;
-std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row>> rows_of(const reader::Trace& trace) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row>> rows;
-  std::uint64_t first = UINT64_MAX;
-  for (const reader::Process& process : trace.processes())
-    for (const reader::Thread& thread : process.threads) {
-      const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      if (calls.size() != 0) first = std::min(first, calls.begin[0]);
-    }
-  for (const reader::Process& process : trace.processes())
-    for (const reader::Thread& thread : process.threads) {
-      const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      for (std::uint32_t row = 0; row < calls.size(); ++row) {
-        const reader::Function& f = trace.function(process, calls.function[row]);
-        const std::uint64_t begin = trace.clock().to_ns(calls.begin[row] - first);
-        const std::uint64_t end = trace.clock().to_ns(calls.begin[row] + calls.duration[row] - first);
-        rows[{process.pid, thread.tid}].emplace_back(valid_utf8(f.name), f.file, f.file.empty() ? 0 : f.line, begin,
-                                                     end - begin);
-      }
-    }
-  return rows;
-}
 
 TEST(ImportChrome, HasWhatOurOwnExportHad) {
   test::SampleTrace sample;
   const reader::Trace trace = test::rich_trace(sample);
-  const Imported imported(test::exported(trace, exporting::export_chrome, test::all_threads(trace)));
+  const ImportedJson imported(test::exported(trace, exporting::export_chrome, test::all_threads(trace)));
   ASSERT_EQ(imported.error, "");
   EXPECT_EQ(rows_of(imported.trace()), rows_of(trace));
   EXPECT_EQ(imported.trace().processes()[0].name, trace.processes()[0].name);
@@ -121,7 +38,7 @@ TEST(ImportChrome, HasWhatOurOwnExportHad) {
 }
 
 TEST(ImportChrome, PutsEventsInOrderAndMatchesBeginsWithEnds) {
-  const Imported imported(R"([
+  const ImportedJson imported(R"([
     {"ph":"E","pid":1,"tid":2,"ts":9},
     {"ph":"B","pid":1,"tid":2,"ts":1.5,"name":"outer"},
     {"ph":"B","pid":1,"tid":2,"ts":2,"name":"none"}, {"ph":"E","pid":1,"tid":2,"ts":2},
@@ -132,7 +49,7 @@ TEST(ImportChrome, PutsEventsInOrderAndMatchesBeginsWithEnds) {
 }
 
 TEST(ImportChrome, SaysWhatHasNoBeginAndWhatHasNoEnd) {
-  const Imported imported(R"([{"ph":"E","pid":1,"tid":1,"ts":1}, {"ph":"B","pid":1,"tid":1,"ts":2,"name":"a"},
+  const ImportedJson imported(R"([{"ph":"E","pid":1,"tid":1,"ts":1}, {"ph":"B","pid":1,"tid":1,"ts":2,"name":"a"},
     {"ph":"X","pid":1,"tid":1,"ts":3,"dur":1,"name":"b"})");
   EXPECT_EQ(imported.trees(), std::vector<std::string>{"1/1: a~(b1000)"});
   EXPECT_EQ(imported.summary.open, 1U);
@@ -140,7 +57,7 @@ TEST(ImportChrome, SaysWhatHasNoBeginAndWhatHasNoEnd) {
 }
 
 TEST(ImportChrome, CallsThatOverlapAreWholeAndAside) {
-  const Imported imported(R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":10,"name":"a"},
+  const ImportedJson imported(R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":10,"name":"a"},
     {"ph":"X","pid":1,"tid":1,"ts":5,"dur":10,"name":"b"}, {"ph":"X","pid":1,"tid":1,"ts":6,"dur":1,"name":"c"},
     {"ph":"X","pid":1,"tid":1,"ts":10,"dur":10,"name":"d"}])");
   EXPECT_EQ(imported.trees(), (std::vector<std::string>{"1/1: a10000(c1000) d10000", "1/1: b10000"}));
@@ -152,14 +69,14 @@ TEST(ImportChrome, CallsBeyondTheLastLaneAreCounted) {
   for (int i = 0; i < 70; ++i)
     json += (i == 0 ? "" : ",") + std::string(R"({"ph":"X","pid":1,"tid":1,"ts":)") + std::to_string(i) +
             R"(,"dur":100,"name":"a"})";
-  const Imported imported(json + "]");
+  const ImportedJson imported(json + "]");
   EXPECT_EQ(imported.summary.threads, Lanes::kMost);
   EXPECT_EQ(imported.summary.calls, Lanes::kMost);
   EXPECT_EQ(imported.summary.left_out.at("calls that overlap too many others"), 70 - Lanes::kMost);
 }
 
 TEST(ImportChrome, InstantsAndCountersAreNotes) {
-  const Imported imported(R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a","args":{"detail":"x.cc","n":[1]}},
+  const ImportedJson imported(R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a","args":{"detail":"x.cc","n":[1]}},
     {"ph":"i","pid":1,"tid":1,"ts":2,"name":"here","s":"t"}, {"ph":"C","pid":1,"tid":1,"ts":3,"name":"queue","args":{"v":7}},
     {"ph":"C","pid":1,"tid":1,"ts":4,"name":"heap","args":{"used":1.5,"free":2,"bad":"x"}}])");
   const reader::Process& process = imported.trace().processes()[0];
@@ -174,7 +91,7 @@ TEST(ImportChrome, InstantsAndCountersAreNotes) {
 }
 
 TEST(ImportChrome, IdsThatAreNoNumbersOfTheKernelsGetOthers) {
-  const Imported imported(R"([{"ph":"X","pid":"Main","tid":140234567890123,"ts":0,"dur":1,"name":"a"},
+  const ImportedJson imported(R"([{"ph":"X","pid":"Main","tid":140234567890123,"ts":0,"dur":1,"name":"a"},
     {"ph":"X","pid":"Main","tid":"render","ts":0,"dur":1,"name":"b"},
     {"ph":"X","pid":"Main","tid":140234567890123,"ts":2,"dur":1,"name":"c"}, {"ph":"X","ts":5,"dur":1}])");
   ASSERT_EQ(imported.trace().processes().size(), 2U);
@@ -187,7 +104,7 @@ TEST(ImportChrome, IdsThatAreNoNumbersOfTheKernelsGetOthers) {
 }
 
 TEST(ImportChrome, TimesMayLieFarApartAndBeforeZero) {
-  const Imported imported(R"([{"ph":"X","pid":1,"tid":1,"ts":-4600000000000000,"dur":1,"name":"a"},
+  const ImportedJson imported(R"([{"ph":"X","pid":1,"tid":1,"ts":-4600000000000000,"dur":1,"name":"a"},
     {"ph":"X","pid":1,"tid":1,"ts":4599999999999999,"dur":1,"name":"b"}])");
   EXPECT_EQ(imported.trees(), std::vector<std::string>{"1/1: a1000 b1000"});
 }
@@ -199,7 +116,7 @@ TEST(ImportChrome, AbsurdNumbersAreCounted) {
             R"(,{"ph":"X","pid":1,"tid":1,"ts":1,"name":"b","dur":)" + absurd + "}";
   json += R"(,{"ph":"X","pid":1,"tid":1,"ts":1,"dur":-1,"name":"b"},{"ph":"X","pid":1,"tid":1,"ts":1,"name":"b"})";
   json += R"(,{"ph":"X","pid":1,"tid":1,"ts":4600000000000000,"dur":1,"name":"b"},7,{},{"ph":"weird"}])";
-  const Imported imported(json);
+  const ImportedJson imported(json);
   EXPECT_EQ(imported.trees(), std::vector<std::string>{"1/1: a1000"});
   EXPECT_EQ(imported.summary.left_out,
             (std::map<std::string, std::uint64_t>{{"calls without a duration that can be", 10},
@@ -210,18 +127,25 @@ TEST(ImportChrome, AbsurdNumbersAreCounted) {
 
 TEST(ImportChrome, WhatIsNoTraceIsAnError) {
   for (const char* text : {"", "{", "[}", "{\"traceEvents\":[{]}", "\xff\xfe", "[\"\xff\"]", "[[[[[[[["})
-    EXPECT_NE(Imported(text).error.find("it is no JSON: "), std::string::npos) << text;
+    EXPECT_NE(ImportedJson(text).error.find("it is no JSON: "), std::string::npos) << text;
   for (const char* text : {"7", "{}", "{\"traceEvents\":7}", "\"x\""})
-    EXPECT_NE(Imported(text).error.find("without a list of events"), std::string::npos) << text;
-  for (const char* text : {"[]", "["}) EXPECT_EQ(Imported(text).error, "there are no calls in it");
-  EXPECT_EQ(Imported(R"([{"ph":"s"},{"ph":"f"}])").error, "there are no calls in it; left out: 2 flow arrows");
-  EXPECT_NE(Imported(std::string(2000, '[')).error, "");
+    EXPECT_NE(ImportedJson(text).error.find("without a list of events"), std::string::npos) << text;
+  for (const char* text : {"[]", "["}) EXPECT_EQ(ImportedJson(text).error, "there are no calls in it");
+  EXPECT_EQ(ImportedJson(R"([{"ph":"s"},{"ph":"f"}])").error, "there are no calls in it; left out: 2 flow arrows");
+  EXPECT_NE(ImportedJson(std::string(2000, '[')).error, "");
 }
 
 TEST(ImportChrome, AListThatBreaksOffBehindAnEventIsWhole) {
   for (const char* end : {"", ",", ",\n", "]"})
-    EXPECT_EQ(Imported(std::string(R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":1,"name":"a"})") + end).summary.calls,
+    EXPECT_EQ(ImportedJson(std::string(R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":1,"name":"a"})") + end).summary.calls,
               1U);
+}
+
+/// All of the file of this name, or the error's text.
+std::string read_named(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto read = ForeignBytes::read(file.get());
+  return read ? std::string(read->view()) : "error: " + read.error().message;
 }
 
 TEST(ReadForeign, UnpacksGzipAndRefusesWhatIsDamaged) {
@@ -231,18 +155,13 @@ TEST(ReadForeign, UnpacksGzipAndRefusesWhatIsDamaged) {
   const gzFile file = gzopen(path.c_str(), "wb");
   ASSERT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
   ASSERT_EQ(gzclose(file), Z_OK);
-  const auto read = read_foreign(path);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(*read, text);
+  EXPECT_EQ(read_named(path), text);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 4);
-  EXPECT_FALSE(read_foreign(path).ok());
+  EXPECT_TRUE(read_named(path).starts_with("error: it cannot be unpacked"));
   std::ofstream(path, std::ios::trunc) << "plain";
-  const auto plain = read_foreign(path);
-  ASSERT_TRUE(plain.ok());
-  EXPECT_EQ(*plain, "plain");
+  EXPECT_EQ(read_named(path), "plain");
   std::filesystem::remove(path);
-  EXPECT_NE(read_foreign(path).error().message.find("No such file"), std::string::npos);
-  EXPECT_NE(read_foreign("/").error().message.find("Is a directory"), std::string::npos);
+  EXPECT_EQ(read_named("/"), "error: Is a directory");
 }
 
 }  // namespace
