@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <set>
+#include <utility>
 
+#include "analysis/tracing_cost.h"
 #include "analysis/waits.h"
 #include "export/export.h"
 
@@ -23,6 +25,27 @@ reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread,
   reader::Calls calls = reader::rebuild_calls(trace, thread);
   analysis::filter_calls(calls, thread.process, options.filter);
   return calls;
+}
+
+reader::Calls timed_calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options) {
+  reader::Calls calls = reader::rebuild_calls(trace, thread);
+  analysis::CallFilter rest = options.filter;
+  if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
+  analysis::take_cost_out(calls, trace.processes()[thread.process].cost, rest.range);
+  analysis::filter_calls(calls, thread.process, rest);
+  if (options.functions != nullptr) {
+    analysis::CallFilter within;
+    within.below = options.functions;
+    analysis::filter_calls(calls, thread.process, within);
+  }
+  return calls;
+}
+
+std::optional<std::uint64_t> wall_ns(const reader::Trace& trace, std::uint64_t ticks) {
+  if (trace.clock().pairs.empty()) return std::nullopt;
+  const reader::ClockPair& pair = trace.clock().pairs.front();
+  return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
+                             : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
 }
 
 std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options) {
