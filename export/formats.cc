@@ -60,6 +60,16 @@ std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& 
   return flows;
 }
 
+std::vector<analysis::Request> requests_of(const reader::Trace& trace, const Options& options) {
+  analysis::RequestFinder finder(trace, nullptr, options.filter.range, true);
+  for (const reader::Thread* thread : options.threads) {
+    if (!analysis::tells_of_requests(trace, *thread)) continue;
+    const reader::Calls calls = reader::rebuild_calls(trace, *thread);
+    finder.add(*thread, calls, calls);
+  }
+  return finder.take();
+}
+
 std::vector<Waking> wakings_of(const reader::Trace& trace, const Options& options) {
   std::vector<Waking> wakings;
   if (trace.states().empty()) return wakings;

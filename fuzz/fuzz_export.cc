@@ -115,6 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!trace) return 0;
   require(is_json(exported(*trace, exporting::export_chrome)), "Chrome's format is JSON");
   require(is_perfetto(exported(*trace, exporting::export_perfetto)), "Perfetto's format is protobuf");
+  require(is_json(exported(*trace, exporting::export_firefox)), "the Firefox Profiler's format is JSON");
   require(is_pprof(exported(*trace, exporting::export_pprof)), "pprof's format is protobuf in gzip");
   check_page(std::move(*trace));
   return 0;
