@@ -61,7 +61,7 @@ def export_rows(scratch, events, rounds, notes):
             return seconds
         return run
 
-    kinds = ("chrome", "perfetto", "speedscope", "callgrind")
+    kinds = ("chrome", "perfetto", "speedscope", "callgrind", "pprof", "firefox")
     runs = {kind: export(kind, f"{scratch}/export.{kind}") for kind in kinds}
     samples, failures = interleaved(runs, rounds, "export")
     os.remove(path)

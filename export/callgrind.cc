@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analysis/report.h"
-#include "analysis/tracing_cost.h"
 #include "base/text.h"
 #include "columns/edges.h"
 #include "export/export.h"
@@ -53,13 +52,7 @@ class CallgrindWriter {
 
  private:
   void add(const reader::Thread& thread) {
-    reader::Calls calls = calls_of(trace_, thread, options_);
-    analysis::take_cost_out(calls, trace_.processes()[thread.process].cost, options_.filter.range);
-    if (options_.functions != nullptr) {
-      analysis::CallFilter within;
-      within.below = options_.functions;
-      analysis::filter_calls(calls, thread.process, within);
-    }
+    const reader::Calls calls = timed_calls_of(trace_, thread, options_);
     builder_.add(thread, calls);
     edges_.add(builder_.parts().latest());
     if (options_.calls_done != nullptr) options_.calls_done->fetch_add(calls.size(), std::memory_order_relaxed);

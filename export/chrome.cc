@@ -331,11 +331,9 @@ class ChromeWriter {
 
   // CLOCK_REALTIME at ts 0, as viztracer has it.
   void write_base_time() {
-    if (trace_.clock().pairs.empty()) return;
-    const reader::ClockPair& pair = trace_.clock().pairs.front();
-    const std::uint64_t base = origin_ >= pair.ticks ? pair.realtime_ns + trace_.clock().to_ns(origin_ - pair.ticks)
-                                                     : pair.realtime_ns - trace_.clock().to_ns(pair.ticks - origin_);
-    json_.line().key("viztracer_metadata").open('{').field("baseTimeNanoseconds", base).close('}');
+    const auto base = wall_ns(trace_, origin_);
+    if (!base) return;
+    json_.line().key("viztracer_metadata").open('{').field("baseTimeNanoseconds", *base).close('}');
   }
 
   void write_file_info() {

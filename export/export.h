@@ -8,11 +8,13 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/flows.h"
+#include "analysis/requests.h"
 #include "analysis/selection.h"
 #include "base/output.h"
 #include "reader/trace.h"
@@ -29,9 +31,18 @@ struct Options {
 
 /// The calls of one thread that are exported.
 reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options);
+/// The same for sums: Calls::time() is without what tracing took, and only what is exported is in it.
+reader::Calls timed_calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options);
+
+/// CLOCK_REALTIME at that time; nothing where the trace does not tie its clock to it.
+std::optional<std::uint64_t> wall_ns(const reader::Trace& trace, std::uint64_t ticks);
 
 /// The flows of the threads that are exported, with their steps in the range that is.
 std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options);
+
+/// The requests of processes whose threads are exported, with the work of these in the range that is. The tracer's cost
+/// is in their times.
+std::vector<analysis::Request> requests_of(const reader::Trace& trace, const Options& options);
 
 /// A call of one thread that is exported woke another one, in the range that is.
 struct Waking {
@@ -58,11 +69,15 @@ using Exporter = void (*)(const reader::Trace& trace, const Options& options, Ou
 //   perfetto    perfetto/trace/trace.proto: a track for each thread, on CLOCK_MONOTONIC_RAW
 //   speedscope  events of each thread, in nanoseconds since the trace's first event
 //   callgrind   sums by function and by pairs of caller and callee, in nanoseconds; in memory are those alone
+//   pprof       sums by call stack: calls, and own time in nanoseconds
+//   firefox     a sample at each change of a stack, weighed by the time until the next one, in milliseconds
 #define KARST_EXPORT_FORMATS(F)                                                                               \
   F(chrome, "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer") \
   F(perfetto, "protobuf for ui.perfetto.dev and trace_processor; compact")                                    \
   F(speedscope, "JSON for speedscope: every call, thread by thread, and its sandwich view")                   \
-  F(callgrind, "text for KCachegrind and callgrind_annotate: sums by function and by who called it")
+  F(callgrind, "text for KCachegrind and callgrind_annotate: sums by function and by who called it")          \
+  F(pprof, "protobuf, packed by gzip, for pprof and what reads its profiles: sums by call stack")             \
+  F(firefox, "JSON for profiler.firefox.com: every call in its stack chart, notes and requests as markers")
 
 #define KARST_DECLARE_EXPORTER(name, description) \
   void export_##name(const reader::Trace& trace, const Options& options, Output& output);

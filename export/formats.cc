@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <set>
+#include <utility>
 
+#include "analysis/tracing_cost.h"
 #include "analysis/waits.h"
 #include "export/export.h"
 
@@ -25,6 +27,27 @@ reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread,
   return calls;
 }
 
+reader::Calls timed_calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options) {
+  reader::Calls calls = reader::rebuild_calls(trace, thread);
+  analysis::CallFilter rest = options.filter;
+  if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
+  analysis::take_cost_out(calls, trace.processes()[thread.process].cost, rest.range);
+  analysis::filter_calls(calls, thread.process, rest);
+  if (options.functions != nullptr) {
+    analysis::CallFilter within;
+    within.below = options.functions;
+    analysis::filter_calls(calls, thread.process, within);
+  }
+  return calls;
+}
+
+std::optional<std::uint64_t> wall_ns(const reader::Trace& trace, std::uint64_t ticks) {
+  if (trace.clock().pairs.empty()) return std::nullopt;
+  const reader::ClockPair& pair = trace.clock().pairs.front();
+  return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
+                             : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
+}
+
 std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& options) {
   std::vector<analysis::Flow> flows = analysis::flows_of(trace, options.threads);
   if (!options.filter.range) return flows;
@@ -35,6 +58,16 @@ std::vector<analysis::Flow> flows_of(const reader::Trace& trace, const Options& 
     });
   std::erase_if(flows, [](const analysis::Flow& flow) { return flow.steps.empty(); });
   return flows;
+}
+
+std::vector<analysis::Request> requests_of(const reader::Trace& trace, const Options& options) {
+  analysis::RequestFinder finder(trace, nullptr, options.filter.range, true);
+  for (const reader::Thread* thread : options.threads) {
+    if (!analysis::tells_of_requests(trace, *thread)) continue;
+    const reader::Calls calls = reader::rebuild_calls(trace, *thread);
+    finder.add(*thread, calls, calls);
+  }
+  return finder.take();
 }
 
 std::vector<Waking> wakings_of(const reader::Trace& trace, const Options& options) {

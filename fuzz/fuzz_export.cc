@@ -1,9 +1,11 @@
 // Exporters from end to end: a .karst file of any bytes becomes JSON, protobuf and a page, each read by another
 // decoder.
 #include <simdjson.h>
+#include <zlib.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <protozero/pbf_reader.hpp>
 #include <span>
 #include <string>
@@ -34,6 +36,38 @@ std::string exported(const reader::Trace& trace, exporting::Exporter exporter) {
 bool is_json(const std::string& text) {
   simdjson::dom::parser parser;
   return parser.parse(simdjson::padded_string(text)).error() == simdjson::SUCCESS;
+}
+
+/// RFC 1952; nothing where it is not whole.
+std::optional<std::string> unpacked(std::string bytes) {
+  z_stream stream{};
+  constexpr int kWindow = 15, kGzip = 16;
+  if (inflateInit2(&stream, kWindow + kGzip) != Z_OK) return std::nullopt;
+  stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  std::string all, buffer(1 << 16, '\0');
+  int status = Z_OK;
+  while (status == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+    stream.avail_out = static_cast<uInt>(buffer.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    all.append(buffer.data(), buffer.size() - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  return status == Z_STREAM_END ? std::optional(all) : std::nullopt;
+}
+
+/// A profile whose fields are whole, in gzip.
+bool is_pprof(const std::string& bytes) {
+  const auto profile = unpacked(bytes);
+  if (!profile) return false;
+  try {
+    protozero::pbf_reader fields(*profile);
+    while (fields.next()) fields.skip();
+    return true;
+  } catch (const protozero::exception&) {
+    return false;
+  }
 }
 
 /// A sequence of packets whose fields are whole.
@@ -81,6 +115,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!trace) return 0;
   require(is_json(exported(*trace, exporting::export_chrome)), "Chrome's format is JSON");
   require(is_perfetto(exported(*trace, exporting::export_perfetto)), "Perfetto's format is protobuf");
+  require(is_json(exported(*trace, exporting::export_firefox)), "the Firefox Profiler's format is JSON");
+  require(is_pprof(exported(*trace, exporting::export_pprof)), "pprof's format is protobuf in gzip");
   check_page(std::move(*trace));
   return 0;
 }
