@@ -28,9 +28,9 @@ sums AS (
          row_number() OVER (PARTITION BY waiter, function ORDER BY duration_ns DESC) AS place
   FROM waits WINDOW w AS (PARTITION BY waiter, function))
 SELECT format('{} asks {} {} times until it returns {}', plain(waiter), plain(function), times, at_last) AS title,
-       format('{} calls without pause, all but the last return {}, in {:.3f} ms. {} such waits in all. Wait for a '
-              || 'condition variable, or for the value by std::atomic::wait.', times, before, duration_ns / 1e6, cases)
-         AS sentence,
+       format('{} calls without pause, all but the last return {}, in {:.3f} ms. Such waits in all: {}. Wait for '
+              || 'a condition variable, or for the value by std::atomic::wait.', times, before,
+              duration_ns / 1e6, cases) AS sentence,
        begin_ns, duration_ns, tid, thread, call, times AS amount, 'calls' AS unit, total_ns,
        sure(times - 1, times) AS sure
 FROM sums WHERE place = 1;

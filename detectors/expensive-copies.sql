@@ -13,14 +13,15 @@ WITH copies AS (
 found AS (
   SELECT * FROM copies
   WHERE calls >= 10 AND total_ns >= 1000000 AND total_share >= 0.1 AND part.type = part."from"
-    AND (part.name = regexp_replace(part.last, '<.*', '') OR part.name = part.last OR part.name = 'operator=')),
+    AND (part.name = regexp_replace(part.last, '<.*', '') OR part.name = 'operator='
+         OR part.name = regexp_extract(regexp_replace(part.type, '<.*', ''), '[^:]+$'))),
 callers AS (SELECT function, arg_max(caller, calls) AS caller FROM edges GROUP BY function),
 longest AS (
   SELECT function, max(duration_ns) AS longest_ns, arg_max(call, duration_ns) AS call,
          arg_max(tid, duration_ns) AS tid, arg_max(thread, duration_ns) AS thread,
          arg_max(begin_ns, duration_ns) AS begin_ns
   FROM calls WHERE function IN (SELECT function FROM found) GROUP BY function)
-SELECT format('{} is copied {} times, mostly in {}', f.part.type, f.calls, coalesce(plain(caller), 'no traced call'))
+SELECT format('{} is copied {} times, mostly in {}', f.part.type, f.calls, plain(caller))
          AS title,
        format('Its copies take {:.1f}% of the time in traced functions. Pass it by reference, or move it.',
               100 * total_share) AS sentence,

@@ -21,8 +21,7 @@ worst AS (
   LEFT JOIN calls p ON p.id = coalesce(z.parent, z.id))
 SELECT format('{} threads wait for {} {}, mostly in {}', threads, kind, called, plain(function)) AS title,
        format('{} waits; the longest is one of {:.3f} ms. Who had it was mostly in {}. Hold it for less time, or '
-              || 'give each thread data of its own.', waits, longest_ns / 1e6, coalesce(plain(held_in), 'no traced call'))
-         AS sentence,
+              || 'give each thread data of its own.', waits, longest_ns / 1e6, plain(held_in)) AS sentence,
        begin_ns, longest_ns AS duration_ns, tid, thread, call, waits AS amount, 'waits' AS unit, total_ns,
        sure(known, waits) AS sure
 FROM worst, span WHERE waits >= 10 AND total_ns >= greatest(1000000, 0.05 * span.ns);

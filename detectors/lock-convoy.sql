@@ -14,14 +14,12 @@ after AS (
 numbered AS (
   SELECT *, sum((before_ns IS NULL OR begin_ns > before_ns)::INT)
             OVER (PARTITION BY pid, lock ORDER BY begin_ns, tid ROWS UNBOUNDED PRECEDING) AS convoy FROM after),
-queued AS (
-  SELECT *, (SELECT count(*) FROM waits o WHERE o.pid = n.pid AND o.lock = n.lock AND o.tid <> n.tid
-             AND o.begin_ns <= n.begin_ns AND o.end_ns > n.begin_ns) > 0 AS is_behind FROM numbered n),
+queued AS (SELECT *, coalesce(before_ns > begin_ns, false) AS is_behind FROM numbered),
 convoys AS (
   SELECT pid, lock, convoy, any_value(kind) AS kind, any_value(called) AS called, count(*) AS waits,
-         count(DISTINCT tid) AS threads, count_if(is_behind) AS behind, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns,
-         sum(duration_ns) AS waited_ns, arg_min(tid, begin_ns) AS tid, arg_min(thread, begin_ns) AS thread,
-         mode(function) AS function
+         count(DISTINCT tid) AS threads, count_if(is_behind) AS behind, min(begin_ns) AS begin_ns,
+         max(end_ns) AS end_ns, sum(duration_ns) AS waited_ns, arg_min(tid, begin_ns) AS tid,
+         arg_min(thread, begin_ns) AS thread, mode(function) AS function
   FROM queued GROUP BY pid, lock, convoy
   HAVING count(*) >= 10 AND count(DISTINCT tid) >= 3 AND max(end_ns) - min(begin_ns) >= 1000000
      AND 2 * count_if(is_behind) >= count(*)),
@@ -30,9 +28,9 @@ longest AS (
          row_number() OVER (PARTITION BY pid, lock ORDER BY end_ns - begin_ns DESC) AS place
   FROM convoys WINDOW w AS (PARTITION BY pid, lock))
 SELECT format('{} threads queue for {} {} in {}', threads, l.kind, called, plain(l.function)) AS title,
-       format('{} waits in a row, {} of them behind another one, over {:.3f} ms. {} such times in all. Take the lock '
-              || 'less often, or do the work outside of it.', waits, behind, (l.end_ns - l.begin_ns) / 1e6, convoys)
-         AS sentence,
+       format('{} waits in a row, {} of them behind another one, over {:.3f} ms. Such convoys in all: {}. Take the '
+              || 'lock less often, or do the work outside of it.', waits, behind,
+              (l.end_ns - l.begin_ns) / 1e6, convoys) AS sentence,
        l.begin_ns, l.end_ns - l.begin_ns AS duration_ns, l.tid, l.thread, p.call, waits AS amount, 'waits' AS unit,
        total_ns, sure(behind, waits - 1) AS sure
 FROM longest l

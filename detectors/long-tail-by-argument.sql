@@ -15,7 +15,8 @@ judged AS (SELECT n.*, u.p50, n.duration_ns > greatest(5 * u.p50, 100000) AS slo
            (function)),
 sums AS (SELECT function, count_if(slow) AS slow, count_if(NOT slow) AS others, any_value(p50) AS p50 FROM judged
          GROUP BY function HAVING count_if(slow) >= 5),
-given AS (SELECT DISTINCT id, unnest(string_split(arguments, ', ')) AS value FROM judged),
+given AS (SELECT id, unnest(list_distinct(string_split(arguments, ', '))) AS value FROM judged
+          WHERE function IN (SELECT function FROM sums)),
 shared AS (
   SELECT j.function, g.value, count_if(j.slow) AS slow_with, count_if(NOT j.slow) AS others_with,
          sum(j.duration_ns) FILTER (j.slow) AS total_ns, arg_max(j.call, j.duration_ns) AS call,
@@ -27,8 +28,8 @@ best AS (
   FROM shared JOIN sums USING (function) WHERE slow_with >= 0.8 * slow AND others_with <= 0.1 * others)
 SELECT format('{} is slow with {}', plain(function), value) AS title,
        format('{} of its {} slow calls have this argument, and {} of {} others. They take {:.3f} ms on the average, '
-              || 'half of its calls up to {:.3f} ms.', slow_with, slow, others_with, others,
-              total_ns / slow_with / 1e6, p50 / 1e6) AS sentence,
+              || 'half of its calls up to {:.1f} us.', slow_with, slow, others_with, others,
+              total_ns / slow_with / 1e6, p50 / 1e3) AS sentence,
        begin_ns, longest_ns AS duration_ns, tid, thread, call, slow_with AS amount, 'slow calls' AS unit, total_ns,
        sure(slow_with, slow) AS sure
 FROM best WHERE place = 1;

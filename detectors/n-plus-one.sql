@@ -26,9 +26,9 @@ found AS (
   FROM loops l JOIN asked USING (parent, function) JOIN calls p ON p.id = l.parent JOIN lives USING (pid, tid)
   WHERE alike >= 0.8 * l.times AND 2 * l.loop_ns >= p.duration_ns AND p.duration_ns < 0.8 * lives.life_ns)
 SELECT format('{} calls {} {} times, and each asks a file or a socket', plain(caller), plain(function), times) AS title,
-       format('{} of the {} calls have one shape. They take {}% of this call. {} such calls of {} in all. '
-              || 'Ask once for all of them.', alike, times, round(100 * loop_ns / duration_ns)::INT, cases,
-              plain(caller)) AS sentence,
+       format('{} of the {} calls have one shape. They take {}% of the call. Such calls of {} in all: {}. '
+              || 'Ask once for all of them.', alike, times, round(100 * loop_ns / duration_ns)::INT,
+              plain(caller), cases) AS sentence,
        begin_ns, duration_ns, tid, thread, call, times AS amount, 'calls' AS unit, total_ns, sure(alike, times) AS sure
 FROM (SELECT *, count(*) OVER w AS cases, sum(loop_ns) OVER w AS total_ns,
              row_number() OVER (PARTITION BY caller, function ORDER BY loop_ns DESC) AS place

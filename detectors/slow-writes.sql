@@ -15,10 +15,10 @@ sums AS (
          max(duration_ns) AS longest_ns, arg_max(begin_ns, duration_ns) AS begin_ns, arg_max(tid, duration_ns) AS tid,
          arg_max(thread, duration_ns) AS thread, arg_max(call, duration_ns) AS call
   FROM slow GROUP BY pid, file, function)
-SELECT format('{} waits up to {:.2f} ms to write to {}', coalesce(plain(s.function), 'the program'),
+SELECT format('{} waits up to {:.2f} ms to write to {}', plain(s.function),
               longest_ns / 1e6, s.file) AS title,
-       format('{} calls of 10 ms and more; the longest is {}(). Write from another thread, or less often.', times, s.call)
-         AS sentence,
+       format('{} calls of 10 ms and more; the longest is {}(). Write from another thread, or less often.', times,
+              s.call) AS sentence,
        s.begin_ns, longest_ns AS duration_ns, s.tid, s.thread, p.call, times AS amount, 'slow writes' AS unit, total_ns,
        sure(times, times) AS sure
 FROM sums s CROSS JOIN span

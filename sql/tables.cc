@@ -358,8 +358,9 @@ constexpr std::array kDerived{
             "s.tid = c.tid AND s.pid = c.pid AND s.begin_ns < c.end_ns AND s.end_ns > c.begin_ns"},
     Derived{"percentile(x, p)", "the value that p of 100 do not exceed, by the nearest rank, as in karst report",
             "CREATE MACRO percentile(x, p) AS quantile_disc(x, p / 100.0)"},
-    Derived{"plain(function)", "a function's name without its parameters",
-            "CREATE MACRO plain(name) AS regexp_replace(replace(name, '(anonymous namespace)::', ''), '[(].*', '')"},
+    Derived{"plain(function)", "a function's name without its parameters; 'no traced call' where there is none",
+            "CREATE MACRO plain(name) AS coalesce(nullif(regexp_replace(regexp_replace(replace(name, '(anonymous "
+            "namespace)::', ''), '[{]lambda[(][^{}]*[}]', '{lambda}', 'g'), '[(].*', ''), ''), 'no traced call')"},
     Derived{"sure(cases, of)", "how likely the next one is such a case, too: (cases + 1) / (of + 2)",
             "CREATE MACRO sure(cases, total) AS (cases + 1) / (total + 2)"}};
 

@@ -82,7 +82,7 @@ class Check(TracedTest):
         found = self.first(path, "n-plus-one")
         self.assertEqual((found["amount"], found["unit"]), (200, "calls"))
         self.assertEqual(found["title"], "load_orders calls load_order 200 times, and each asks a file or a socket")
-        self.assertIn("2 such calls", found["sentence"])
+        self.assertIn("Such calls of load_orders in all: 2.", found["sentence"])
         self.assertEqual(self.function_of(path, found), "load_orders")
         self.assertEqual(self.asked(path)["check_findings"][0]["detector"], "n-plus-one")
 
