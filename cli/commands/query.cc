@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // karst query: traces asked in SQL.
 #include <fmt/format.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,7 +21,7 @@
 #include "base/output.h"
 #include "base/output_place.h"
 #include "cli/command.h"
-#include "cli/input/program_options.h"
+#include "cli/commands/duckdb.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/table.h"
 #include "cli/text/terminal.h"
@@ -30,7 +29,6 @@
 #include "format/options.h"
 #include "sql/columns.h"
 #include "sql/database.h"
-#include "sql/library.h"
 #include "sql/tables.h"
 
 namespace karst::cli {
@@ -287,12 +285,6 @@ std::vector<sql::Source> sources_of(const std::vector<std::unique_ptr<Input>>& i
   return sources;
 }
 
-/// Half of the machine's.
-std::uint64_t usual_memory() {
-  struct sysinfo machine {};
-  return ::sysinfo(&machine) == 0 ? std::uint64_t{machine.totalram} * machine.mem_unit / 2 : 0;
-}
-
 /// In words that say what to do.
 Error explained(const Error& error) {
   if (error.message.find("Out of Memory") != std::string::npos)
@@ -339,11 +331,9 @@ using Inputs = std::vector<std::unique_ptr<Input>>;
 
 Result<std::unique_ptr<sql::Database>> open_database(const Options& options, const Inputs& inputs,
                                                      const std::string& only_file) {
-  const auto runtime = find_runtime();
-  if (!runtime) return runtime.error();
-  const auto api = sql::load_duckdb(std::filesystem::path(*runtime).parent_path() / "karst-sql");
+  const auto api = find_duckdb();
   if (!api) return api.error();
-  sql::DatabaseOptions of{options.allow_files, only_file, usual_memory()};
+  sql::DatabaseOptions of{options.allow_files, only_file, {}, usual_query_memory()};
   if (!options.memory.empty()) (void)format::parse_size(options.memory.c_str(), kLeastQueryMemory, of.memory);
   return sql::Database::open(**api, sources_of(inputs), of);
 }
