@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "base/hidden_name.h"
 
 namespace karst {
 namespace {
@@ -22,16 +23,6 @@ struct Noted {
   char name[256];
 };
 std::array<Noted, 4> g_noted;
-
-/// A name near the limit must not fail for the sake of our ending.
-std::string hidden_name(const std::string& name) {
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-    random = static_cast<std::uint64_t>(::getpid());  // O_EXCL keeps it apart all the same
-  std::string hidden = "." + name.substr(0, 200) + ".";
-  for (int i = 0; i < 8; ++i, random >>= 5) hidden += "abcdefghijklmnopqrstuvwxyz234567"[random & 31];
-  return hidden;
-}
 
 int note(int directory, const std::string& name) {
   for (std::size_t i = 0; i < g_noted.size(); ++i) {

@@ -106,6 +106,18 @@ Result<Output> Output::create(const std::filesystem::path& path) {
   return output;
 }
 
+Result<Output> Output::create_in(const Descriptor& directory, const std::string& name) {
+  auto made = NewFile::create(directory, name);
+  if (!made) return Error{fmt::format("cannot write {}: {}", name, made.error().message)};
+  Output output;
+  output.file_ = std::move(*made);
+  output.fd_ = output.file_.descriptor();
+  output.name_ = name;
+  output.path_ = name;
+  output.file_.take_usual_mode();
+  return output;
+}
+
 bool Output::closed_pipe() const { return error_ == EPIPE; }
 
 void Output::write(std::string_view text) {

@@ -24,6 +24,8 @@ class Output {
   /// (standard output) are written to directly. Error: the place cannot be written, or others may have led us there
   /// (base/output_place.h).
   static Result<Output> create(const std::filesystem::path& path);
+  /// A new file in that directory; where there is one of the name, finish() replaces it.
+  static Result<Output> create_in(const Descriptor& directory, const std::string& name);
   static Output to_stdout();
   /// Appends to `text`, which must outlive the Output.
   static Output to_string(std::string& text);

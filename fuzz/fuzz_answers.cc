@@ -160,6 +160,10 @@ void ask(const std::vector<std::string>& line, const Desk& desk, const Streams& 
     if (word == "FILE") word = desk.path("in.karst");
     if (word == "OTHER") word = desk.path("other.karst");
     if (word == "OUT") word = desk.path("out");
+    if (word == "NEW") {
+      word = desk.path("new");
+      std::filesystem::remove_all(word);
+    }
   }
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());

@@ -63,6 +63,8 @@ std::string text_of_sql(std::string_view text) {
   return made + "'";
 }
 
+constexpr const char* kParquet = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, USE_TMP_FILE false";
+
 AnswerColumn::Kind kind_of(duckdb::Type type) {
   using Kind = AnswerColumn::Kind;
   if (type == duckdb::kBoolean) return Kind::kFlag;
@@ -126,6 +128,7 @@ struct Database::Impl {
       : api(of), sources(std::move(asked)), names(of, sources), database(of), connection(of) {}
 
   const Api& api;
+  std::string only_directory = {};
   const std::vector<Source> sources;
   const Names names;
   std::deque<TraceTable> tables;
@@ -160,6 +163,7 @@ Status Database::Impl::open(const DatabaseOptions& options) {
   }
   if (api.connect(database.get(), connection.out()) != duckdb::kSuccess) return Error{"DuckDB takes no connection"};
   if (const Status added = add_tables(); !added) return added;
+  only_directory = options.only_directory;
   return lock(options);
 }
 
@@ -179,8 +183,11 @@ Status Database::Impl::add_tables() {
 Status Database::Impl::lock(const DatabaseOptions& options) {
   std::string settings;
   // What goes into a file may come from all threads as it likes; what ORDER BY says is kept.
-  if (!options.only_file.empty())
-    settings += "SET preserve_insertion_order = false; SET allowed_paths = [" + text_of_sql(options.only_file) + "];";
+  if (!options.only_file.empty() || !options.only_directory.empty())
+    settings += "SET preserve_insertion_order = false;";
+  if (!options.only_file.empty()) settings += "SET allowed_paths = [" + text_of_sql(options.only_file) + "];";
+  if (!options.only_directory.empty())
+    settings += "SET allowed_directories = [" + text_of_sql(options.only_directory) + "];";
   if (!options.allow_files) settings += "SET enable_external_access = false;";
   return run(api, connection.get(), settings + "SET lock_configuration = true");
 }
@@ -248,9 +255,21 @@ Status Database::write_parquet(const std::string& text, const std::string& path)
   if (const Status made = impl_->before_last(text, last.out()); !made) return made;
   if (api.prepared_statement_type(last.get()) != duckdb::kSelect) return Error{"only what a SELECT answers has rows"};
   return run(api, impl_->connection.get(),
-             fmt::format("COPY (\n{}\n) TO {} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, "
-                         "USE_TMP_FILE false)",
-                         last_statement(text), text_of_sql(path)));
+             fmt::format("COPY (\n{}\n) TO {} ({})", last_statement(text), text_of_sql(path), kParquet));
+}
+
+Status Database::write_all_parquet() {
+  constexpr const char* kPartedTable = "calls";
+  for (const Table& table : tables()) {
+    const std::string& name = table.relation->name;
+    const bool is_parted = name == kPartedTable;
+    const std::string path = fmt::format("{}/{}{}", impl_->only_directory, name, is_parted ? "" : ".parquet");
+    const std::string text = fmt::format("COPY {} TO {} ({}{})", name, text_of_sql(path), kParquet,
+                                         is_parted ? ", PARTITION_BY (pid), WRITE_PARTITION_COLUMNS true" : "");
+    if (const Status written = run(impl_->api, impl_->connection.get(), text); !written)
+      return Error{fmt::format("table {}: {}", name, written.error().message)};
+  }
+  return Unit{};
 }
 
 }  // namespace karst::sql

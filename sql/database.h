@@ -16,9 +16,10 @@
 namespace karst::sql {
 
 struct DatabaseOptions {
-  bool allow_files = false;  ///< SQL reads and writes the user's files
-  std::string only_file;     ///< the one that it writes all the same; empty: none
-  std::uint64_t memory = 0;  ///< bytes it may use; 0: half of the machine's
+  bool allow_files = false;    ///< SQL reads and writes the user's files
+  std::string only_file;       ///< the one that it writes all the same; empty: none
+  std::string only_directory;  ///< as only_file, with all that is below it
+  std::uint64_t memory = 0;    ///< bytes it may use; 0: half of the machine's
 };
 
 /// A column of an answer.
@@ -52,6 +53,9 @@ class Database {
   Status ask(const std::string& text, AnswerSink& sink);
   /// The same into a file, DatabaseOptions::only_file.
   Status write_parquet(const std::string& text, const std::string& path);
+  /// All tables, each into a file NAME.parquet in DatabaseOptions::only_directory. Calls are a directory, with a part
+  /// for each process.
+  Status write_all_parquet();
 
  private:
   struct Impl;

@@ -35,6 +35,15 @@ class ListScan final : public Scan {
 
 }  // namespace
 
+void each_row(const Table& table, const Source& source, const std::function<bool(const void* row)>& use) {
+  const std::unique_ptr<List> list = table.list ? table.list(source) : nullptr;
+  const std::unique_ptr<Scan> scan =
+      list != nullptr ? scan_of(*list) : table.scan(source, Fields(table.relation->fields.size(), true));
+  while (const std::unique_ptr<Piece> piece = scan->next())
+    while (const void* const row = piece->next())
+      if (!use(row)) return;
+}
+
 std::unique_ptr<Scan> scan_of(const List& list) { return std::make_unique<ListScan>(list); }
 
 }  // namespace karst::sql

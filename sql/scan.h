@@ -72,6 +72,9 @@ struct Table {
   std::shared_ptr<const answers::Relation> owned = nullptr;  ///< `relation`, where it is of this table alone
 };
 
+/// Gives all rows of a table, one after the other, each valid until `use` returns. It returns false to stop.
+void each_row(const Table& table, const Source& source, const std::function<bool(const void* row)>& use);
+
 /// A scan of a list, some thousand rows a piece.
 std::unique_ptr<Scan> scan_of(const List& list);
 

@@ -13,6 +13,7 @@
 
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/commands/export_tables.h"
 #include "cli/commands/order.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/progress.h"
@@ -45,6 +46,7 @@ std::string format_list() {
     list += fmt::format("  {:<10}{}\n", name, wrap(description, kWidth, kIndent));
   };
   for (const exporting::Format& format : exporting::formats()) add(format.name, format.description);
+  for (const TableFormat& format : table_formats()) add(format.name, format.description);
   add(kHtml, "the page of karst view in one file, for any browser, without server");
   add(kOrder, "in which order a linker should lay out functions, for fewer pages; see below");
   add(kViewer, "that page without a trace: it opens .karst files by itself; takes no FILE");
@@ -57,6 +59,7 @@ std::string format_names() {
   for (const exporting::Format& format : exporting::formats()) {
     names += fmt::format("{}{}", names.empty() ? "" : "|", format.name);
   }
+  for (const TableFormat& format : table_formats()) names += fmt::format("|{}", format.name);
   return names + "|" + kHtml + "|" + kOrder + "|" + kViewer;
 }
 
@@ -126,6 +129,8 @@ int export_trace(const Options& options) {
   if (options.output.empty()) return usage_error("--output is missing", "export");
   if (options.format == kHtml) return export_html(options);
   if (options.aggregated) return usage_error("--aggregated goes with --to html alone", "export");
+  if (const TableFormat* tables = find_table_format(options.format); tables != nullptr)
+    return export_tables(*tables, options.input, options.output);
   const exporting::Format* chosen = nullptr;
   for (const exporting::Format& format : exporting::formats()) {
     if (options.format == format.name) chosen = &format;

@@ -306,7 +306,7 @@ std::uint64_t memory_of(const Options& options) {
 int write_parquet(const Options& options, const Question& question, const Inputs& inputs) {
   auto file = ParquetFile::create(options.output);
   if (!file) return fail(file.error());
-  const auto database = open_database(inputs, {options.allow_files, file->path(), memory_of(options)});
+  const auto database = open_database(inputs, {options.allow_files, file->path(), {}, memory_of(options)});
   if (!database) return fail(database.error());
   if (const Status written = (*database)->write_parquet(question.sql, file->path()); !written)
     return fail(explained(written.error()));
@@ -315,7 +315,7 @@ int write_parquet(const Options& options, const Question& question, const Inputs
 }
 
 int print(const Options& options, const Question& question, const Inputs& inputs) {
-  const auto database = open_database(inputs, {options.allow_files, {}, memory_of(options)});
+  const auto database = open_database(inputs, {options.allow_files, {}, {}, memory_of(options)});
   if (!database) return fail(database.error());
   const reader::Trace& first = inputs.front()->trace;
   if (options.format == "text") {

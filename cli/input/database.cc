@@ -26,12 +26,6 @@ std::vector<sql::Source> sources_of(const Inputs& inputs) {
   return sources;
 }
 
-/// Half of the machine's.
-std::uint64_t usual_memory() {
-  struct sysinfo machine {};
-  return ::sysinfo(&machine) == 0 ? std::uint64_t{machine.totalram} * machine.mem_unit / 2 : 0;
-}
-
 }  // namespace
 
 Result<Inputs> open_traces(const std::vector<std::string>& named, bool raw) {
@@ -49,12 +43,21 @@ Result<Inputs> open_traces(const std::vector<std::string>& named, bool raw) {
   return inputs;
 }
 
-Result<std::unique_ptr<sql::Database>> open_database(const Inputs& inputs, sql::DatabaseOptions options) {
+Result<const sql::duckdb::Api*> find_duckdb() {
   const auto runtime = find_runtime();
   if (!runtime) return runtime.error();
-  const auto api = sql::load_duckdb(std::filesystem::path(*runtime).parent_path() / "karst-sql");
+  return sql::load_duckdb(std::filesystem::path(*runtime).parent_path() / "karst-sql");
+}
+
+std::uint64_t usual_query_memory() {
+  struct sysinfo machine {};
+  return ::sysinfo(&machine) == 0 ? std::uint64_t{machine.totalram} * machine.mem_unit / 2 : 0;
+}
+
+Result<std::unique_ptr<sql::Database>> open_database(const Inputs& inputs, sql::DatabaseOptions options) {
+  const auto api = find_duckdb();
   if (!api) return api.error();
-  if (options.memory == 0) options.memory = usual_memory();
+  if (options.memory == 0) options.memory = usual_query_memory();
   return sql::Database::open(**api, sources_of(inputs), options);
 }
 
