@@ -63,7 +63,8 @@ std::string text_of_sql(std::string_view text) {
   return made + "'";
 }
 
-constexpr const char* kParquet = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, USE_TMP_FILE false";
+constexpr const char* kParquet = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2";
+constexpr const char* kOneFile = ", USE_TMP_FILE false";
 
 AnswerColumn::Kind kind_of(duckdb::Type type) {
   using Kind = AnswerColumn::Kind;
@@ -255,7 +256,7 @@ Status Database::write_parquet(const std::string& text, const std::string& path)
   if (const Status made = impl_->before_last(text, last.out()); !made) return made;
   if (api.prepared_statement_type(last.get()) != duckdb::kSelect) return Error{"only what a SELECT answers has rows"};
   return run(api, impl_->connection.get(),
-             fmt::format("COPY (\n{}\n) TO {} ({})", last_statement(text), text_of_sql(path), kParquet));
+             fmt::format("COPY (\n{}\n) TO {} ({}{})", last_statement(text), text_of_sql(path), kParquet, kOneFile));
 }
 
 Status Database::write_all_parquet() {
@@ -265,7 +266,7 @@ Status Database::write_all_parquet() {
     const bool is_parted = name == kPartedTable;
     const std::string path = fmt::format("{}/{}{}", impl_->only_directory, name, is_parted ? "" : ".parquet");
     const std::string text = fmt::format("COPY {} TO {} ({}{})", name, text_of_sql(path), kParquet,
-                                         is_parted ? ", PARTITION_BY (pid), WRITE_PARTITION_COLUMNS true" : "");
+                                         is_parted ? ", PARTITION_BY (pid), WRITE_PARTITION_COLUMNS true" : kOneFile);
     if (const Status written = run(impl_->api, impl_->connection.get(), text); !written)
       return Error{fmt::format("table {}: {}", name, written.error().message)};
   }
