@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // All tables in one database of SQLite. The text that makes a table says what each column is, so that `.schema` of the
 // sqlite3 command tells. All is one transaction without a journal: the file gets its name when it is whole, or is gone.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -28,10 +30,17 @@ namespace {
 using sql::Column;
 
 constexpr const char* kVfs = "karst";
+constexpr std::string_view kDescriptors = "/proc/self/fd/";
 
 /// The path is a descriptor's, and its file has no name yet: SQLite's own way to a full path would look for one.
 int path_as_it_is(sqlite3_vfs* /*vfs*/, const char* path, int room, char* full) {
   return sqlite3_snprintf(room, full, "%s", path) == nullptr ? SQLITE_CANTOPEN : SQLITE_OK;
+}
+
+/// SQLite opens nothing that is a link, as a descriptor's path is.
+int open_descriptor(const char* path, int flags, int mode) {
+  if (!std::string_view(path).starts_with(kDescriptors)) return ::open(path, flags, mode);
+  return ::fcntl(std::atoi(path + kDescriptors.size()), F_DUPFD_CLOEXEC, 3);
 }
 
 int add_vfs() {
@@ -41,7 +50,9 @@ int add_vfs() {
     made.xFullPathname = path_as_it_is;
     return made;
   }();
-  return sqlite3_vfs_register(&vfs, 0);
+  const auto open = reinterpret_cast<sqlite3_syscall_ptr>(open_descriptor);
+  const int set = vfs.xSetSystemCall(&vfs, "open", open);
+  return set == SQLITE_OK ? sqlite3_vfs_register(&vfs, 0) : set;
 }
 
 class Database {
@@ -229,7 +240,7 @@ Status export_sqlite(const sql::Source& source, const std::filesystem::path& pat
   if (place->there() != There::kNothing && place->there() != There::kFile) return refuse("SQLite needs a file");
   auto file = NewFile::create(place->directory(), place->name());
   if (!file) return refuse(file.error().message);
-  if (const Status written = write_all(source, fmt::format("/proc/self/fd/{}", file->descriptor())); !written)
+  if (const Status written = write_all(source, fmt::format("{}{}", kDescriptors, file->descriptor())); !written)
     return refuse(written.error().message);
   file->take_usual_mode();
   int error = file->settle();
