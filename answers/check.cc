@@ -33,7 +33,7 @@ const Relation& check_findings() {
   };
   static const Relation relation{
       "check_findings",
-      "finding",
+      "check_finding",
       "A row for each thing that a detector found",
       {trace_field([](const void* row) -> const std::string& { return static_cast<const Row*>(row)->trace; }),
        field<Row>("detector", Type::kText, "which detector found it",

@@ -281,8 +281,8 @@ class Launcher {
     const ClockPair& start = result_.pairs.front();
     const bool has_samples = result_.samples.samples.size() + result_.samples.waits.size() != 0;
     const bool is_sampled = result_.samples_alone && (options_.program.takes_no_runtime() || has_samples);
-    result_.states_alone = result_.processes.empty() && !has_samples && options_.states_are_enough &&
-                           !result_.states.records.empty();
+    result_.states_alone =
+        result_.processes.empty() && !has_samples && options_.states_are_enough && !result_.states.records.empty();
     if (result_.processes.empty() && (is_sampled || result_.states_alone)) {
       RecordedProcess sampled = sampled_process(
           started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments), start, owner,

@@ -101,6 +101,7 @@ class Report(Case):
             {
                 "self_share": 0.751282,
                 "total_share": round((2500 + 1_500_000 + 1000 + 300) / 2_001_300, 6),
+                "name": "work(int)",
                 "function": "work(int)",
                 "module": "/bin/sample",
                 "file": "/src/sample.cc",

@@ -111,7 +111,7 @@ class BadFiles(Case):
 
     def test_foreign(self):
         self.every_command_refuses(self.write("elf.karst", b"\x7fELF" + bytes(1000)), "not a Karst trace")
-        self.every_command_refuses(self.write("text.karst", b"{\"traceEvents\": []}" * 10), "not a Karst trace")
+        self.every_command_refuses(self.write("text.karst", b"name,calls\nmain,1\n" * 10), "not a Karst trace")
 
     def test_header_alone_is_cut_but_readable_or_refused_never_a_crash(self):
         data = self.sample()
