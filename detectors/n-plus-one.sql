@@ -6,7 +6,8 @@
 -- 5 us each, 1 ms together: what is shorter was answered from memory, and nobody waits for it.
 -- Half of the caller's time: else there is more to gain elsewhere in it.
 -- Four in five are of one shape, which is the number of calls below: a loop over different things is no such query.
--- The caller takes less than four fifths of its thread's life: else it is the loop of a server, or of a worker.
+-- The caller has a caller, and takes less than four fifths of its thread's life: else it is the loop of a server, or of
+-- a worker.
 -- Sure: the share of these calls that are of that shape and asked.
 WITH lives AS (SELECT pid, tid, max(end_ns) - min(begin_ns) AS life_ns FROM calls GROUP BY pid, tid),
 loops AS (
@@ -24,7 +25,7 @@ asked AS (
 found AS (
   SELECT p.function AS caller, l.function, l.times, l.loop_ns, alike, p.begin_ns, p.duration_ns, p.tid, p.thread, p.call
   FROM loops l JOIN asked USING (parent, function) JOIN calls p ON p.id = l.parent JOIN lives USING (pid, tid)
-  WHERE alike >= 0.8 * l.times AND 2 * l.loop_ns >= p.duration_ns AND p.duration_ns < 0.8 * lives.life_ns)
+  WHERE p.depth > 0 AND alike >= 0.8 * l.times AND 2 * l.loop_ns >= p.duration_ns AND p.duration_ns < 0.8 * lives.life_ns)
 SELECT format('{} calls {} {} times, and each asks a file or a socket', plain(caller), plain(function), times) AS title,
        format('{} of the {} calls have one shape. They take {}% of the call. Such calls of {} in all: {}. '
               || 'Ask once for all of them.', alike, times, round(100 * loop_ns / duration_ns)::INT,
