@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Directories of uftrace. `info` begins with a header; `task.txt` lists threads; TID.dat has a thread's records, each
 // 16 bytes: when, and in one word what, how deep and at which address. Names are in files beside (uftrace_files.h).
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -76,15 +77,17 @@ class UftraceReader {
 
   /// The session of a process at this time, which may be the one of a process that it was forked from.
   const UftraceExec* exec_of(std::uint32_t pid, std::uint64_t ns) const {
-    const UftraceExec* found = nullptr;
-    for (std::size_t i = 0; i < kMostForks && found == nullptr; ++i) {
-      for (const UftraceExec& exec : tasks_.execs)
-        if (exec.pid == pid && (found == nullptr || exec.ns <= ns)) found = &exec;
+    for (std::size_t i = 0; i < kMostForks; ++i) {
+      if (const auto own = tasks_.execs.find(pid); own != tasks_.execs.end()) {
+        const auto behind = std::upper_bound(own->second.begin(), own->second.end(), ns,
+                                             [](std::uint64_t at, const UftraceExec& exec) { return at < exec.ns; });
+        return behind == own->second.begin() ? &*behind : &*std::prev(behind);
+      }
       const auto parent = tasks_.parents.find(pid);
       if (parent == tasks_.parents.end()) break;
       pid = parent->second;
     }
-    return found;
+    return nullptr;
   }
 
   const std::string& name_of(const UftraceExec* exec, std::uint64_t address) {
@@ -138,8 +141,7 @@ class UftraceReader {
 
   std::vector<Edge> edges_of(std::string_view bytes, const UftraceTask& task, ProcessNumbers& process) {
     std::vector<Edge> edges;
-    const UftraceExec* exec = nullptr;
-    std::uint64_t looked_at = UINT64_MAX, order = 0;
+    std::uint64_t order = 0;
     for (; bytes.size() >= sizeof(Record); bytes.remove_prefix(sizeof(Record))) {
       Record record{};
       std::memcpy(&record, bytes.data(), sizeof record);
@@ -152,7 +154,7 @@ class UftraceReader {
       } else if (record.type() == Record::kEvent) {
         ++trace_.left_out["events that are no calls"];
       } else {
-        if (looked_at == UINT64_MAX || tasks_.execs.size() > 1) exec = exec_of(task.pid, looked_at = record.ns);
+        const UftraceExec* const exec = exec_of(task.pid, record.ns);
         const bool begins = record.type() == Record::kEntry;
         // An exit belongs to the innermost call, whatever its address is.
         const auto function = begins ? function_of(process, name_of(exec, record.address())) : std::nullopt;

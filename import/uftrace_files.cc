@@ -175,8 +175,10 @@ UftraceTasks::UftraceTasks(std::string_view text) {
     if (executable.size() >= 2 && executable.starts_with('"') && executable.ends_with('"'))
       executable = executable.substr(1, executable.size() - 2);
     if (kind == "SESS")
-      execs.push_back({stamp_in(fields["timestamp"]), *pid, std::string(fields["sid"]), std::string(executable)});
+      execs[*pid].push_back({stamp_in(fields["timestamp"]), std::string(fields["sid"]), std::string(executable)});
   });
+  for (auto& [pid, list] : execs)
+    std::stable_sort(list.begin(), list.end(), [](const UftraceExec& a, const UftraceExec& b) { return a.ns < b.ns; });
 }
 
 }  // namespace karst::importing

@@ -65,15 +65,14 @@ struct UftraceTask {
 };
 struct UftraceExec {
   std::uint64_t ns = 0;
-  std::uint32_t pid = 0;
   std::string sid;
   std::string executable;
 };
 /// task.txt.
 struct UftraceTasks {
   std::vector<UftraceTask> tasks;
-  std::vector<UftraceExec> execs;                  ///< in the file's order
-  std::map<std::uint32_t, std::uint32_t> parents;  ///< of processes that were forked
+  std::map<std::uint32_t, std::vector<UftraceExec>> execs;  ///< by pid, in order of time
+  std::map<std::uint32_t, std::uint32_t> parents;           ///< of processes that were forked
 
   explicit UftraceTasks(std::string_view text);
 };
