@@ -29,8 +29,17 @@ struct Format {
   Importer importer;
 };
 
+/// The same of a format whose traces are directories, of which these get a descriptor.
+struct DirectoryFormat {
+  const char* name;
+  const char* description;
+  bool (*may_be)(int directory);
+  Result<ForeignTrace> (*importer)(int directory);
+};
+
 /// All formats there are.
 std::span<const Format> formats();
+std::span<const DirectoryFormat> directory_formats();
 
 // The formats: a name, by which may_be_NAME() and import_NAME() are declared, and a line for the help.
 // The first one that a file may be is its format.
@@ -43,6 +52,14 @@ std::span<const Format> formats();
   bool may_be_##name(std::string_view bytes);     \
   Result<ForeignTrace> import_##name(std::string_view bytes);
 KARST_IMPORT_FORMATS(KARST_DECLARE_IMPORTER)
+#undef KARST_DECLARE_IMPORTER
+
+#define KARST_IMPORT_DIRECTORIES(F) F(uftrace, "directories of uftrace record")
+
+#define KARST_DECLARE_IMPORTER(name, description) \
+  bool may_be_##name(int directory);              \
+  Result<ForeignTrace> import_##name(int directory);
+KARST_IMPORT_DIRECTORIES(KARST_DECLARE_IMPORTER)
 #undef KARST_DECLARE_IMPORTER
 
 /// What a .karst file got, and what it did not.

@@ -87,25 +87,38 @@ void fail(AnswerWriter& answer, std::string_view why) {
   answer.text(why);
 }
 
+/// Writes the trace of what was imported, and tells of it.
+void answer_with(Result<ForeignTrace> foreign, const char* format, std::size_t expected, int trace,
+                 AnswerWriter& answer) {
+  if (!foreign) return fail(answer, foreign.error().message);
+  std::vector<std::byte> made;
+  made.reserve(expected);  // what is not used is never memory
+  auto writer = writing::TraceWriter::to_memory(made);
+  const auto summary = write_trace(std::move(*foreign), writer);
+  if (!summary) return fail(answer, summary.error().message);
+  if (const auto done = writer.finish(); !done) return fail(answer, done.error().message);
+  if (!write_all(trace, made)) return fail(answer, std::string("its trace has no room: ") + std::strerror(errno));
+  answer.number(kMade);
+  answer.text(format);
+  put_summary(*summary, answer);
+}
+
 /// In the sandbox.
-void import_into(int file, int trace, AnswerWriter& answer) {
+void import_file_into(int file, int trace, AnswerWriter& answer) {
   const auto bytes = ForeignBytes::read(file);
   if (!bytes) return fail(answer, bytes.error().message);
   const Format* const format = format_of(bytes->view());
   if (format == nullptr) return answer.number(kUnknown);
   auto foreign = format->importer(bytes->view());
-  if (!foreign) return fail(answer, foreign.error().message);
-  std::vector<std::byte> made;
-  made.reserve(bytes->view().size() / 4);  // mostly enough; what is not used is never memory
-  auto writer = writing::TraceWriter::to_memory(made);
-  const auto summary = write_trace(std::move(*foreign), writer);
-  if (!summary) return fail(answer, summary.error().message);
   if (!bytes->is_whole()) return fail(answer, "the file became shorter while it was read");
-  if (const auto done = writer.finish(); !done) return fail(answer, done.error().message);
-  if (!write_all(trace, made)) return fail(answer, std::string("its trace has no room: ") + std::strerror(errno));
-  answer.number(kMade);
-  answer.text(format->name);
-  put_summary(*summary, answer);
+  answer_with(std::move(foreign), format->name, bytes->view().size() / 4, trace, answer);
+}
+
+/// In the sandbox.
+void import_directory_into(int directory, int trace, AnswerWriter& answer) {
+  for (const DirectoryFormat& format : directory_formats())
+    if (format.may_be(directory)) return answer_with(format.importer(directory), format.name, 0, trace, answer);
+  answer.number(kUnknown);
 }
 
 }  // namespace
@@ -118,7 +131,7 @@ Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& pat
   if (!file) return Error{fmt::format("cannot open {}: {}", path.string(), std::strerror(errno))};
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return refuse(std::strerror(errno));
-  if (S_ISDIR(info.st_mode)) return std::optional<ImportedFile>();
+  const bool is_directory = S_ISDIR(info.st_mode);
   if (S_ISREG(info.st_mode) && !may_be_known(file.get())) return std::optional<ImportedFile>();
   ImportedFile made;
   made.trace = Descriptor(::memfd_create("karst-imported", MFD_CLOEXEC));
@@ -127,8 +140,9 @@ Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& pat
   options.as = sandbox::Credentials::of_owner(info.st_uid, info.st_gid);
   options.keep = {file.get(), made.trace.get()};
   options.cpu_time = options.patience = kPatience;
-  const auto answer =
-      sandbox::in_sandbox(options, [&](AnswerWriter& out) { import_into(file.get(), made.trace.get(), out); });
+  const auto answer = sandbox::in_sandbox(options, [&](AnswerWriter& out) {
+    (is_directory ? import_directory_into : import_file_into)(file.get(), made.trace.get(), out);
+  });
   if (!answer) return refuse(answer.error().message);
   AnswerReader in(*answer);
   const std::uint64_t outcome = in.number();
@@ -142,6 +156,8 @@ Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& pat
 
 std::string format_list() {
   std::string list;
+  for (const DirectoryFormat& format : directory_formats())
+    list += fmt::format("  {:<12}{}\n", format.name, format.description);
   for (const Format& format : formats()) list += fmt::format("  {:<12}{}\n", format.name, format.description);
   return list;
 }

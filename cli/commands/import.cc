@@ -24,7 +24,8 @@ struct Options {
 
 /// FILE.json.gz becomes FILE.karst, in the current directory.
 std::string default_output(const std::string& file) {
-  std::filesystem::path name = std::filesystem::path(file).filename();
+  const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+  std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
   if (name.extension() == ".gz") name.replace_extension();
   name.replace_extension(".karst");
   return name.string();
@@ -62,7 +63,7 @@ void register_import(Command app, int& status) {
   Command command = app.add_subcommand("import", "Make a trace of another tool's");
   command.footer("Formats, told by their contents:\n" + importing::format_list() +
                  "\nWhat a trace of Karst has no place for is left out, and counted.");
-  command.add_option("FILE", options->file, "The other tool's trace; it may be packed by gzip")
+  command.add_option("FILE", options->file, "The other tool's trace; a file may be packed by gzip")
       .type_name("")
       .required();
   command.add_option("-o,--output", options->output, "Trace file to write (default: FILE's name with .karst, here)")

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import random
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -12,6 +13,7 @@ from pathlib import Path
 import support
 from support import HERE, KARST, ROOT, TracedTest, build, main
 
+UFTRACE = shutil.which("uftrace")
 CLANG = shutil.which("clang++-14") or shutil.which("clang++")
 
 
@@ -141,6 +143,34 @@ class Imports(TracedTest):
         back = made.with_suffix(".karst")
         karst("import", made.with_suffix(".json"), "-o", back)
         self.assertEqual(sums((c["tid"], c["function"], c["duration_ns"]) for c in calls_of(back)), expected)
+
+    def test_uftraces_directory(self):
+        if UFTRACE is None:
+            self.skipTest("there is no uftrace")
+        program, data = self.directory / "nested", self.directory / "nested.data"
+        subprocess.run(["g++", "-pg", "-O1", "-pthread", str(HERE / "imports/nested.cc"), "-o", program], check=True)
+        subprocess.run([UFTRACE, "record", "-d", data, program], check=True, stdout=subprocess.DEVNULL,
+                       cwd=self.directory)
+        dump = subprocess.run([UFTRACE, "dump", "-d", data], check=True, capture_output=True, text=True).stdout
+        wanted = Counter()  # by thread and address, as names are demangled by whoever shows them
+        for tid in re.findall(r"(\d+): \[entry\] ", dump):
+            wanted[int(tid)] += 1
+        rows = calls_table(data)
+        self.assertEqual(Counter(tid for _, tid, *_ in rows), wanted)
+        count, total = sums((0, function, duration) for _, _, function, duration, _ in rows)
+        self.assertEqual((count[0, "Shape::leaf(int)"], count[0, "middle(int)"]), (20, 10))
+        # uftrace leaves the kernel's events of its own out of a function's time; totals have them
+        report = subprocess.run([UFTRACE, "report", "-d", data, "-f", "total,call", "--no-event", "-s", "call"],
+                                check=True, capture_output=True, text=True).stdout
+        lines = {name.strip(): (float(time) * {"us": 1e3, "ms": 1e6, "s": 1e9}[unit], int(calls)) for time, unit, calls,
+                 name in re.findall(r"^ +([\d.]+) +(us|ms|s) +(\d+) +(\S.*)$", report, re.M)}
+        self.assertGreater(len(lines), 3, report)
+        for name in ("middle", "Shape::leaf"):
+            full = {"middle": "middle(int)", "Shape::leaf": "Shape::leaf(int)"}[name]
+            time, calls = lines[name]
+            self.assertEqual(calls, count[0, full])
+            self.assertAlmostEqual(total[0, full], time, delta=1 + time / 1000)
+        self.assertIn("Shape::leaf(int)", karst("report", data))
 
     def test_damage_is_told_and_leaves_no_file(self):
         _, exported = self.export()
