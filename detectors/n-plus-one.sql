@@ -25,7 +25,8 @@ asked AS (
 found AS (
   SELECT p.function AS caller, l.function, l.times, l.loop_ns, alike, p.begin_ns, p.duration_ns, p.tid, p.thread, p.call
   FROM loops l JOIN asked USING (parent, function) JOIN calls p ON p.id = l.parent JOIN lives USING (pid, tid)
-  WHERE p.depth > 0 AND alike >= 0.8 * l.times AND 2 * l.loop_ns >= p.duration_ns AND p.duration_ns < 0.8 * lives.life_ns)
+  WHERE p.depth > 0 AND alike >= 0.8 * l.times AND 2 * l.loop_ns >= p.duration_ns
+    AND p.duration_ns < 0.8 * lives.life_ns)
 SELECT format('{} calls {} {} times, and each asks a file or a socket', plain(caller), plain(function), times) AS title,
        format('{} of the {} calls have one shape. They take {}% of the call. Such calls of {} in all: {}. '
               || 'Ask once for all of them.', alike, times, round(100 * loop_ns / duration_ns)::INT,
