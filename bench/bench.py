@@ -19,6 +19,7 @@ import calls  # noqa: E402
 import changes  # noqa: E402
 import corrected  # noqa: E402
 import files  # noqa: E402
+import imports  # noqa: E402
 import live  # noqa: E402
 import locks  # noqa: E402
 import memory  # noqa: E402
@@ -41,8 +42,8 @@ import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
-            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "query",
-            "changes", "wrappers", "sizes", "viewer")
+            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "imports",
+            "query", "changes", "wrappers", "sizes", "viewer")
 
 
 def parse_arguments():
@@ -122,6 +123,7 @@ def main():
         "sched": lambda: states.bench_states(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "answers": lambda: answers.bench_answers(rounds, options, scratch, notes),
+        "imports": lambda: imports.bench_imports(rounds, options, scratch, notes),
         "query": lambda: query.bench_query(rounds, options, scratch, notes),
         "changes": lambda: changes.bench_changes(options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
