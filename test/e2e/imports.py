@@ -121,7 +121,7 @@ class Imports(TracedTest):
                               (gzip.compress(b"[" * 100)[:-6], "cannot be unpacked")):
             file.write_bytes(content)
             self.assertIn(said, karst("info", file, status=1))
-        self.assertIn("there are:\n  speedscope", karst("import", KARST, status=1))
+        self.assertIn("there are:\n  uftrace", karst("import", KARST, status=1))
         self.assertIn("it is a directory", karst("info", self.directory, status=1))
 
     def test_a_pipe_is_imported(self):
