@@ -30,7 +30,7 @@ Status export_csv(const sql::Source& source, const std::filesystem::path& path) 
   auto directory = NewDirectory::create(path);
   if (!directory) return directory.error();
   for (const sql::Table& table : sql::tables())
-    if (const Status written = write_csv(source, table, directory->descriptor()); !written) return written;
+    if (Status written = write_csv(source, table, directory->descriptor()); !written) return written;
   return directory->finish();
 }
 
@@ -43,7 +43,7 @@ Status export_parquet(const sql::duckdb::Api& api, const sql::Source& source, st
   options.memory = memory;
   const auto database = sql::Database::open(api, {source}, options);
   if (!database) return database.error();
-  if (const Status written = (*database)->write_all_parquet(); !written) return written;
+  if (Status written = (*database)->write_all_parquet(); !written) return written;
   return directory->finish();
 }
 

@@ -208,7 +208,7 @@ class RowWriter final : answers::Sink {
 
 Status write_table(Database& database, const sql::Source& source, const sql::Table& table) {
   const std::vector<Column> columns = sql::columns_of(*table.relation, false);
-  if (const Status made = database.run(making(*table.relation, columns)); !made) return made;
+  if (Status made = database.run(making(*table.relation, columns)); !made) return made;
   RowWriter writer(database, source.trace, *table.relation, columns.size());
   sql::each_row(table, source, [&](const void* row) { return writer.row(row); });
   return writer.status();
@@ -216,15 +216,14 @@ Status write_table(Database& database, const sql::Source& source, const sql::Tab
 
 Status write_all(const sql::Source& source, const std::string& path) {
   Database database(path);
-  if (const Status begun =
-          database.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;"
-                       "PRAGMA page_size = 16384; BEGIN");
+  if (Status begun = database.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;"
+                                  "PRAGMA page_size = 16384; BEGIN");
       !begun)
     return begun;
   for (const sql::Table& table : sql::tables())
     if (const Status written = write_table(database, source, table); !written)
       return Error{fmt::format("table {}: {}", table.relation->name, written.error().message)};
-  if (const Status ended = database.run("COMMIT"); !ended) return ended;
+  if (Status ended = database.run("COMMIT"); !ended) return ended;
   return database.close();
 }
 

@@ -169,15 +169,14 @@ Status Database::Impl::open(const DatabaseOptions& options) {
     return error;
   }
   if (api.connect(database.get(), connection.out()) != duckdb::kSuccess) return Error{"DuckDB takes no connection"};
-  if (const Status added = add_tables(); !added) return added;
+  if (Status added = add_tables(); !added) return added;
   only_directory = options.only_directory;
   return lock(options);
 }
 
 Status Database::Impl::add_tables() {
   for (const Table& table : sql::tables()) {
-    if (const Status added = tables.emplace_back(api, names, sources, table).add_to(connection.get()); !added)
-      return added;
+    if (Status added = tables.emplace_back(api, names, sources, table).add_to(connection.get()); !added) return added;
   }
   for (const Derived& one : derived()) {
     if (const Status made = run(api, connection.get(), one.sql); !made)
@@ -214,7 +213,7 @@ Status Database::Impl::before_last(const std::string& text, Handle* last) {
       return Error{why == nullptr ? "DuckDB gives no reason" : why};
     }
     if (at + 1 == count) break;
-    if (const Status done = each_row(api, *prepared, 0, nullptr); !done) return done;
+    if (Status done = each_row(api, *prepared, 0, nullptr); !done) return done;
   }
   return Unit{};
 }
@@ -270,14 +269,14 @@ Result<std::unique_ptr<Database>> Database::open(const Api& api, std::vector<Sou
 
 Status Database::ask(const std::string& text, AnswerSink& sink) {
   Held<&Api::destroy_prepare> last(impl_->api);
-  if (const Status made = impl_->before_last(text, last.out()); !made) return made;
+  if (Status made = impl_->before_last(text, last.out()); !made) return made;
   return impl_->answer(last_statement(text), last.get(), sink);
 }
 
 Status Database::write_parquet(const std::string& text, const std::string& path) {
   const Api& api = impl_->api;
   Held<&Api::destroy_prepare> last(api);
-  if (const Status made = impl_->before_last(text, last.out()); !made) return made;
+  if (Status made = impl_->before_last(text, last.out()); !made) return made;
   if (api.prepared_statement_type(last.get()) != duckdb::kSelect) return Error{"only what a SELECT answers has rows"};
   return run(api, impl_->connection.get(),
              fmt::format("COPY (\n{}\n) TO {} ({}{})", last_statement(text), text_of_sql(path), kParquet, kOneFile));

@@ -1,5 +1,6 @@
 """karst export --to sqlite, csv and parquet: the tables of karst query, read by SQLite, Python's csv and DuckDB."""
 import csv
+import io
 import json
 import os
 import sqlite3
@@ -119,6 +120,28 @@ class Tables(TracedTest):
                                        f"FROM (DESCRIBE SELECT * FROM read_parquet('{files}', hive_partitioning = "
                                        "false))", "--format", "json").stdout)
             self.assertEqual({c["column_name"]: c["column_type"] for c in described}, columns, name)
+
+    def test_hard_texts_survive(self):
+        self.path = self.run_traced(build("exports_noted", "exports/noted.cc", "-O1", *INCLUDE)).trace.path
+        text = "a \"quote\", it's\nb\x01\ufffd\u00e9;--"  # a byte that is no UTF-8 is U+FFFD
+        found = self.sqlite().execute("SELECT value FROM notes WHERE kind = 'message'").fetchall()
+        self.assertEqual([row[0] for row in found], [text])
+        out = self.directory / "tables"
+        run(KARST, "export", self.path, "--to", "csv", "-o", out)
+        with open(out / "notes.csv", newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file, strict=True) if row["kind"] == "message"]
+        with_csv = list(csv.DictReader(io.StringIO(run(KARST, "notes", self.path, "--format", "csv").stdout)))
+        # CSV of Karst escapes control characters, as it does everywhere.
+        self.assertEqual([row["value"] for row in rows], [r["value"] for r in with_csv if r["kind"] == "message"])
+        self.assertEqual(len(rows), 1)
+        self.assertTrue(rows[0]["value"].startswith('a "quote", it\'s'))
+        if HAS_DUCKDB:
+            out = self.directory / "parquet"
+            run(KARST, "export", self.path, "--to", "parquet", "-o", out)
+            rows = json.loads(run(KARST, "query", "--allow-files", self.path, "SELECT value FROM "
+                                  f"read_parquet('{out}/notes.parquet') WHERE kind = 'message'", "--format",
+                                  "json").stdout)
+            self.assertEqual(rows, [{"value": text}])
 
     def test_filters_choose_calls(self):
         out = self.directory / "part.sqlite"
