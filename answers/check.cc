@@ -9,7 +9,7 @@
 namespace karst::answers {
 namespace {
 
-Field trace_field(std::function<const std::string&(const void*)> of) {
+Field trace_field(const std::function<const std::string&(const void*)>& of) {
   return {.key = "trace",
           .name = "trace",
           .type = Type::kText,

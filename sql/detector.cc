@@ -207,6 +207,7 @@ Result<Detector> parse_detector(std::string sql, std::string file) {
     const std::string word(trimmed(needs.substr(0, comma)));
     if (find_need(word) == nullptr) {
       std::vector<std::string> known;
+      known.reserve(kNeeds.size());
       for (const Need& need : kNeeds) known.emplace_back(need.word);
       return wrong(fmt::format("it needs '{}'; what can be needed are {}", word, fmt::join(known, ", ")));
     }

@@ -94,6 +94,7 @@ Status choose(std::vector<sql::Detector>& detectors, const std::vector<std::stri
     if (std::any_of(detectors.begin(), detectors.end(), [&](const sql::Detector& of) { return of.name == name; }))
       continue;
     std::vector<std::string> known;
+    known.reserve(detectors.size());
     for (const sql::Detector& of : detectors) known.push_back(of.name);
     return Error{fmt::format("there is no detector '{}', but {}", name, fmt::join(known, ", "))};
   }
