@@ -253,7 +253,9 @@ class Costs(TracedTest):
             with self.subTest(pid=note["pid"]):
                 part = ("--process", str(note["pid"]))
                 table, raw = (self.table(trace, *part, *options)["make"] for options in ((), ("--raw",)))
-                self.assertAlmostEqual(raw["total_ns"] - table["total_ns"], note["duration_ns"], delta=1000)
+                # On a busy machine memory for events was made there as well, which is told beside it.
+                taken = sum(n["duration_ns"] for n in notes if n["pid"] == note["pid"] and n["in"] == "make")
+                self.assertAlmostEqual(raw["total_ns"] - table["total_ns"], taken, delta=1000)
 
     def test_a_limit_for_tests(self):
         program = self.program()
