@@ -26,7 +26,7 @@ PROGRAMS = {
     "rings": ("locks/rings.cc", 1, "order"),
     "values": ("values/program.cc",),
     "coroutines": ("flows/coroutines.cc",),
-    "flows": ("flows/said.cc",),
+    "noted": ("exports/noted.cc",),
     "requests": ("notes/requests.cc", "log"),
     "computing": ("viewer_samples.cc",),
     "values_of_calls": ("viewer_values.cc",),
@@ -72,7 +72,7 @@ class Clean(TracedTest):
         self.assertLessEqual({"n-plus-one", "slow-writes", "busy-waiting", "long-tail-by-argument"}, looked)
 
     def test_programs_with_requests(self):
-        self.silent(["requests", "flows", "coroutines", "notes"])
+        self.silent(["requests", "noted", "coroutines", "notes"])
 
     def test_programs_that_compute(self):
         self.silent(["batch", "game", "values", "computing", "values_of_calls", "recursion"])
