@@ -38,10 +38,16 @@ std::vector<RequestWork> work_on_requests(const reader::Calls& calls) {
 
 namespace {
 
-// Whether a note of the thread is one: is_one(kind, number).
+// Whether a note of the thread about requests is one: is_one(kind, number).
 template <typename IsOne>
 bool any_note(const reader::Trace& trace, const reader::Thread& thread, IsOne&& is_one) {
-  for (const reader::BlockView& block : trace.blocks(thread)) {
+  constexpr auto bit = [](NoteKind kind) { return std::uint32_t{1} << static_cast<std::uint32_t>(kind); };
+  constexpr std::uint32_t kRequests =
+      bit(NoteKind::kRequest) | bit(NoteKind::kRequestBegin) | bit(NoteKind::kRequestEnd);
+  reader::EventReader read = trace.event_reader();
+  for (const reader::StoredBlock& stored : trace.blocks(thread)) {
+    if (!stored.may_have_notes(kRequests)) continue;
+    const reader::BlockView block = read(stored);
     for (std::size_t i = 0; i < block.events.size(); ++i) {
       if (!event_is(block.events[i], format::Mark::kNoteHead)) continue;
       const format::NoteHead head = format::note_head(block.events[i]);

@@ -119,14 +119,7 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
     for (const reader::Thread& thread : process.threads) {
       const auto blocks = trace.blocks(thread);
       if (blocks.empty()) continue;
-      last = std::max(last, blocks.back().ticks);
-      // Holes (zero events) may stand at the end of a block.
-      const auto events = blocks.back().events;
-      for (std::size_t i = events.size(); i-- != 0;) {
-        if (events[i] == 0 || !format::event_has_time(events[i])) continue;
-        last = std::max(last, format::event_ticks(events[i], blocks.back().ticks));
-        break;
-      }
+      last = std::max({last, blocks.back().ticks, blocks.back().last_ticks()});
     }
   }
   if (last != 0) return last;

@@ -45,7 +45,7 @@ set(engine_sources
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
-  reader/state_walk reader/states reader/switches reader/thread_states reader/trace reader/tracing_times
+  reader/state_walk reader/states reader/stored_block reader/switches reader/thread_states reader/trace reader/tracing_times reader/unpack
   choice/function_filter
   page/engine/engine page/engine/file_bytes page/engine/throw)
 # Of the engine all but what writes files.

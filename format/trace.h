@@ -3,7 +3,7 @@
 //
 //   file  := FileHeader chunk*
 //   chunk := ChunkHeader payload padding      (padding: zero bytes up to a multiple of 8)
-//   table := TableHeader record*count heap    (the payload of every chunk type but BLKS and ENDT)
+//   table := TableHeader record*count heap    (the payload of every chunk type but BLKS, PACK and ENDT)
 //
 // All integers are little-endian and fixed-width; there are no pointers and no bit fields.
 // Text lies in the heap of its own chunk and is named by StringRef. A record may be longer
@@ -56,6 +56,7 @@ constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   X(kModes, "MODE", ModeRecord, false)                           \
   X(kCosts, "COST", CostRecord, false)                           \
   X(kBlocks, "BLKS", BlockRecord, true)                          \
+  X(kPacked, "PACK", PackedHeader, true)                         \
   X(kInlined, "INLN", InlinedRecord, true)                       \
   X(kSource, "SRCF", SourceRecord, true)                         \
   X(kStateSource, "STSR", StateSourceRecord, true)               \
@@ -285,6 +286,46 @@ struct BlockRecord {
 };
 static_assert(sizeof(BlockRecord) == 24);
 
+/// PACK := PackedHeader stream*kPackedStreams zero*   (zeros: see kMaxPackedEvents)
+/// Blocks of one thread that follow each other, with the upper 24 bits of their clock in common, as one block whose
+/// events are written small. Of each stream `raw` bytes make `stored` ones: a zstd frame, or, where both are equal,
+/// the bytes as they are.
+enum PackedStream : std::uint32_t {
+  kPackedCodes,     ///< a byte an event: PackedCode
+  kPackedSteps,     ///< a byte an event: ticks since the last event with a time, or PackedStep
+  kPackedWide,      ///< 2 bytes for each kStepWide: the ticks less kStepWide
+  kPackedLong,      ///< 5 bytes for each kStepLong: the ticks modulo 2^40
+  kPackedWords,     ///< 3 bytes for each kCodeWord: the lower 24 bits of the event
+  kPackedPayloads,  ///< 5 bytes for each of these that has no time: its upper 40 bits
+  kPackedIds,       ///< 3 bytes for each code from 1: the function id that it stands for
+  kPackedStreams
+};
+enum PackedCode : std::uint8_t {
+  kCodeExit = 0,    ///< the exit of the last call that was entered and not left
+  kCodeWord = 255,  ///< anything else; codes between these are enters, by kPackedIds
+};
+enum PackedStep : std::uint8_t { kStepWide = 254, kStepLong = 255 };
+inline constexpr std::size_t kPackedWidth[kPackedStreams] = {1, 1, 2, 5, 3, 5, 3};  ///< bytes of an element
+inline constexpr std::uint32_t kPackedStack = 65535;        ///< open calls that codes know of; more are not entered
+inline constexpr std::uint32_t kMaxPackedEvents = 1 << 20;  ///< in one chunk
+inline constexpr std::uint32_t kMaxPackedDensity = 32;      ///< events for each byte of payload; zeros fill it up
+
+struct PackedHeader {
+  std::uint32_t process;
+  std::uint32_t thread;       ///< ThreadRecord::thread
+  std::uint64_t sequence;     ///< of the first block
+  std::uint64_t ticks;        ///< full clock at its start
+  std::uint64_t first_ticks;  ///< of the first event that has a time and is no kPad; `ticks` if none has
+  std::uint64_t last_ticks;   ///< of the last one
+  std::uint32_t blocks;       ///< the next block's sequence is `sequence` + `blocks`
+  std::uint32_t event_count;
+  std::uint32_t enters;                  ///< events without the exit bit
+  std::uint32_t notes;                   ///< bit n: there is a note of kind n; 0: a mark about stacks; 31: other kinds
+  std::uint32_t stored[kPackedStreams];  ///< bytes of each stream in the file
+  std::uint32_t raw[kPackedStreams];     ///< and decoded
+};
+static_assert(sizeof(PackedHeader) == 112);
+
 /// INLN. A function that the compiler made part of another one, as debug information tells it; nothing here was
 /// measured. Of one function the records follow each other, parents before children.
 struct InlinedRecord {
@@ -460,7 +501,7 @@ static_assert(sizeof(UntracedRecord) == 16);
 /// ENDT.
 struct EndRecord {
   std::uint64_t chunks;  ///< chunks before this one
-  std::uint64_t events;  ///< events in all BLKS chunks
+  std::uint64_t events;  ///< events in all BLKS and PACK chunks
 };
 static_assert(sizeof(EndRecord) == 16);
 

@@ -103,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(find_moment(*trace, moment.number).ok(), "what is listed is found");
     }
     for (const auto& thread : process.threads) {
-      for (const auto& block : trace->blocks(thread)) events += block.events.size();
+      for (const auto& block : trace->blocks(thread)) events += block.size();
       check_promises(*trace, process, rebuild_calls(*trace, thread));
     }
   }

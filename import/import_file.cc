@@ -94,6 +94,7 @@ void answer_with(Result<ForeignTrace> foreign, const char* format, std::size_t e
   std::vector<std::byte> made;
   made.reserve(expected);  // what is not used is never memory
   auto writer = writing::TraceWriter::to_memory(made);
+  writer.pack_events();
   const auto summary = write_trace(std::move(*foreign), writer);
   if (!summary) return fail(answer, summary.error().message);
   if (const auto done = writer.finish(); !done) return fail(answer, done.error().message);

@@ -47,8 +47,9 @@ constexpr std::uint8_t marks_of(walk::Way way) {
 
 }  // namespace
 
-Rebuilder::Rebuilder(const Process& process, std::size_t rows, Calls used)
-    : functions_(process.functions),
+Rebuilder::Rebuilder(const Process& process, EventReader read, std::size_t rows, Calls used)
+    : read_(std::move(read)),
+      functions_(process.functions),
       last_id_(process.last_id),
       min_duration_(process.min_duration_ticks),
       reserved_(rows),
@@ -213,7 +214,7 @@ std::uint32_t Rebuilder::resumed(const Open& open, const Open* stack, std::size_
   return row.serial;
 }
 
-void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+void Rebuilder::segment(std::span<const StoredBlock> blocks, bool from_thread_start, std::uint32_t inherited,
                         std::uint8_t inherited_marks) {
   const std::size_t first_row = rows_;
   const bool first_segment = calls_.events == 0;
@@ -241,9 +242,10 @@ void Rebuilder::begin_segment(bool from_thread_start, std::uint32_t inherited) {
   moved_.clear();
 }
 
-void Rebuilder::consume_all(std::span<const BlockView> blocks) {
-  for (const BlockView& block : blocks) {
+void Rebuilder::consume_all(std::span<const StoredBlock> blocks) {
+  for (const StoredBlock& stored : blocks) {
     if (limits_.is_stopped()) return;
+    const BlockView block = read_(stored);
     const std::size_t count = block.events.size();
     const std::size_t holes = switching_ ? walk<true>(block.events.data(), count, block.ticks)
                                          : walk<false>(block.events.data(), count, block.ticks);
@@ -349,23 +351,19 @@ Calls Rebuilder::finish() {
 
 namespace {
 
-std::size_t count_enters(std::span<const BlockView> blocks) {
-  std::uint64_t exits = 0;
-  std::uint64_t all = 0;
-  for (const BlockView& block : blocks) {
-    for (const Event event : block.events) exits += (event / KARST_EVENT_EXIT_BIT) & 1;
-    all += block.events.size();
-  }
-  return all - exits;
+std::size_t count_enters(std::span<const StoredBlock> blocks) {
+  std::size_t enters = 0;
+  for (const StoredBlock& block : blocks) enters += block.enters();
+  return enters;
 }
 
 std::uint8_t marks_of_inherited(const Thread& thread) { return thread.excerpt ? kCallOpenBegin : kCallInherited; }
 
-bool is_whole(std::span<const BlockView> blocks) { return blocks.front().sequence == 0; }
+bool is_whole(std::span<const StoredBlock> blocks) { return blocks.front().sequence == 0; }
 
 }  // namespace
 
-OpenState Rebuilder::open_behind(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+OpenState Rebuilder::open_behind(std::span<const StoredBlock> blocks, bool from_thread_start, std::uint32_t inherited,
                                  std::uint8_t inherited_marks) {
   begin_segment(from_thread_start, inherited);
   consume_all(blocks);
@@ -397,9 +395,10 @@ OpenState Rebuilder::open_behind(std::span<const BlockView> blocks, bool from_th
   return state;
 }
 
-OpenState open_state(const Trace& trace, const Thread& thread, std::span<const BlockView> blocks) {
+OpenState open_state(const Trace& trace, const Thread& thread, std::span<const StoredBlock> blocks) {
   if (blocks.empty()) return {};
-  Rebuilder rebuilder(trace.processes()[thread.process], std::min<std::size_t>(count_enters(blocks), kMaxRows));
+  Rebuilder rebuilder(trace.processes()[thread.process], trace.event_reader(),
+                      std::min<std::size_t>(count_enters(blocks), kMaxRows));
   const bool first = blocks.front().sequence == trace.blocks(thread).front().sequence;
   return rebuilder.open_behind(blocks, first && is_whole(blocks), first ? thread.inherited : 0,
                                marks_of_inherited(thread));
@@ -418,12 +417,13 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimit
   const auto blocks = all.first(std::min(limits.blocks, all.size()));
   if (blocks.empty()) return {};
   const Process& process = trace.processes()[thread.process];
-  Rebuilder rebuilder(process, std::min<std::size_t>(count_enters(blocks), kMaxRows), std::move(used));
+  Rebuilder rebuilder(process, trace.event_reader(), std::min<std::size_t>(count_enters(blocks), kMaxRows),
+                      std::move(used));
   rebuilder.limit(limits);
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < blocks.size();) {
     std::size_t end = i + 1;
-    while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].sequence + 1) ++end;
+    while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].next_sequence) ++end;
     if (end == all.size()) {
       // A snapshot has all that was until it was taken, a crash all that was before it.
       const auto& moments = process.moments;
@@ -440,7 +440,7 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimit
     }
     rebuilder.segment(blocks.subspan(i, end - i), i == 0 && is_whole(blocks), i == 0 ? thread.inherited : 0,
                       marks_of_inherited(thread));
-    if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].sequence - 1;
+    if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].next_sequence;
     i = end;
   }
   Calls calls = rebuilder.finish();

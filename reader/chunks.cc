@@ -216,7 +216,7 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
     // A cut table has lost its texts; of a cut BLKS chunk the events before the cut are whole.
     const bool usable_if_cut = chunk.type == ChunkType::kBlocks && chunk.encoding == format::Encoding::kRaw;
     if (known && (!chunk.truncated || usable_if_cut)) {
-      const bool events = chunk.type == ChunkType::kBlocks;
+      const bool events = chunk.type == ChunkType::kBlocks || chunk.type == ChunkType::kPacked;
       const bool later = events && (known_sound || file.size() >= kCheckApart);
       std::string why = refusal(chunk, *header);
       if (why.empty() && !later && !fits(chunk, header->payload_crc)) why = kDamaged;
@@ -268,7 +268,8 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
 
 Result<Payload> decode(const Chunk& chunk) {
   Payload payload;
-  if (chunk.encoding == format::Encoding::kRaw && chunk.type == ChunkType::kBlocks) {
+  const bool stays = chunk.type == ChunkType::kBlocks || chunk.type == ChunkType::kPacked;
+  if (chunk.encoding == format::Encoding::kRaw && stays) {
     payload.bytes = chunk.stored;
     return payload;
   }

@@ -46,13 +46,13 @@ void EventStream::copy(const BlockView& block, std::size_t from, std::size_t to)
   }
 }
 
-std::vector<BlockView> EventStream::blocks(std::size_t from, std::size_t to) const {
-  std::vector<BlockView> views;
+std::vector<StoredBlock> EventStream::blocks(std::size_t from, std::size_t to) const {
+  std::vector<StoredBlock> views;
   auto cut = std::lower_bound(cuts_.begin(), cuts_.end(), from,
                               [](const Cut& c, std::size_t first) { return c.first < first; });
   for (; cut != cuts_.end() && cut->first < to; ++cut) {
     const std::size_t end = cut + 1 != cuts_.end() ? std::min(cut[1].first, to) : to;
-    views.push_back({cut->sequence, cut->ticks, std::span(words_).subspan(cut->first, end - cut->first)});
+    views.emplace_back(BlockView{cut->sequence, cut->ticks, std::span(words_).subspan(cut->first, end - cut->first)});
   }
   return views;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/event.h"
-#include "reader/trace.h"
+#include "reader/stored_block.h"
 
 namespace karst::reader {
 
@@ -33,8 +33,8 @@ class EventStream {
   std::size_t size() const { return words_.size(); }
   /// Blocks of the words from `from` to `to`, in which cut() was called at `from`. Good while the stream lives and
   /// nothing is added; moving it changes nothing.
-  std::vector<BlockView> blocks(std::size_t from, std::size_t to) const;
-  std::vector<BlockView> blocks() const { return blocks(0, words_.size()); }
+  std::vector<StoredBlock> blocks(std::size_t from, std::size_t to) const;
+  std::vector<StoredBlock> blocks() const { return blocks(0, words_.size()); }
 
  private:
   struct Cut {

@@ -18,11 +18,6 @@ Event word_at(std::span<const Event> words, std::size_t at) {
   return at < words.size() ? __atomic_load_n(&words[at], __ATOMIC_RELAXED) : 0;
 }
 
-/// A pad has its block's begin, which is earlier than what lies before it.
-bool tells_time(Event event) {
-  return event != 0 && format::event_has_time(event) && !format::event_is(event, Mark::kPad);
-}
-
 struct FiberMark {
   WordPlace begin;
   std::size_t words = 0;
@@ -55,17 +50,9 @@ std::optional<FiberMark> mark_at(const BlockView& block, std::size_t at) {
   return found;
 }
 
-std::uint64_t first_ticks_of(const BlockView& block) {
-  for (std::size_t i = 0; i < block.events.size(); ++i) {
-    const Event event = word_at(block.events, i);
-    if (tells_time(event)) return format::event_ticks(event, block.ticks);
-  }
-  return block.ticks;
-}
-
 class RunFinder {
  public:
-  RunFinder(std::span<const BlockView> blocks, std::span<const Switch> switches) : blocks_(blocks) {
+  RunFinder(std::span<const StoredBlock> blocks, std::span<const Switch> switches) : blocks_(blocks) {
     for (const Switch& s : switches)
       if (s.on) switched_on_.push_back(s.end_ticks);
     std::sort(switched_on_.begin(), switched_on_.end());
@@ -74,7 +61,7 @@ class RunFinder {
   FiberRuns find() {
     for (std::size_t first = 0; first < blocks_.size();) {
       std::size_t end = first + 1;
-      while (end < blocks_.size() && blocks_[end].sequence == blocks_[end - 1].sequence + 1) ++end;
+      while (end < blocks_.size() && blocks_[end].sequence == blocks_[end - 1].next_sequence) ++end;
       stretch(first, end);
       first = end;
     }
@@ -85,15 +72,17 @@ class RunFinder {
  private:
   /// Blocks without a gap between them.
   void stretch(std::size_t first, std::size_t end) {
+    constexpr std::uint32_t kFiberNotes = std::uint32_t{1} << static_cast<std::uint32_t>(format::NoteKind::kFiber);
     FiberRun run;
     run.begin = {first, 0};
-    run.begin_ticks = first_ticks_of(blocks_[first]);
+    run.begin_ticks = blocks_[first].first_ticks();
     run.first = true;
     for (std::size_t block = first; block < end; ++block) {
-      const std::size_t count = blocks_[block].events.size();
-      for (std::size_t i = 0; i < count; ++i) {
-        if (!format::event_is(word_at(blocks_[block].events, i), Mark::kNote)) continue;
-        std::optional<FiberMark> mark = mark_at(blocks_[block], i);
+      if (!blocks_[block].may_have_notes(kFiberNotes)) continue;
+      const BlockView view = read_(blocks_[block]);
+      for (std::size_t i = 0; i < view.events.size(); ++i) {
+        if (!format::event_is(word_at(view.events, i), Mark::kNote)) continue;
+        std::optional<FiberMark> mark = mark_at(view, i);
         if (!mark) continue;
         mark->begin = {block, i};
         i += mark->words - 1;
@@ -101,8 +90,8 @@ class RunFinder {
         run = next(run, *mark);
       }
     }
-    run.end = {end - 1, blocks_[end - 1].events.size()};
-    run.end_ticks = std::max(run.begin_ticks, last_ticks_of(blocks_[end - 1]));
+    run.end = {end - 1, blocks_[end - 1].size()};
+    run.end_ticks = std::max(run.begin_ticks, blocks_[end - 1].last_ticks());
     run.last = true;
     found_.runs.push_back(run);
   }
@@ -147,9 +136,9 @@ class RunFinder {
   }
 
   /// The first word in a range that has a time not before `ticks`.
-  WordPlace first_at(std::uint64_t ticks, WordPlace from, WordPlace to) const {
+  WordPlace first_at(std::uint64_t ticks, WordPlace from, WordPlace to) {
     for (; from.block < to.block || (from.block == to.block && from.word < to.word); ++from.word) {
-      const BlockView& block = blocks_[from.block];
+      const BlockView block = look_back_(blocks_[from.block]);
       if (from.word == block.events.size()) {
         from = {from.block + 1, ~std::size_t{0}};
         continue;
@@ -160,7 +149,9 @@ class RunFinder {
     return to;
   }
 
-  std::span<const BlockView> blocks_;
+  std::span<const StoredBlock> blocks_;
+  EventReader read_{nullptr};
+  EventReader look_back_{nullptr};  // while the other one reads on
   std::vector<std::uint64_t> switched_on_;
   FiberRuns found_;
   std::unordered_map<std::string, std::size_t> names_;
@@ -169,16 +160,8 @@ class RunFinder {
 
 }  // namespace
 
-FiberRuns find_fiber_runs(std::span<const BlockView> blocks, std::span<const Switch> switches) {
+FiberRuns find_fiber_runs(std::span<const StoredBlock> blocks, std::span<const Switch> switches) {
   return RunFinder(blocks, switches).find();
-}
-
-std::uint64_t last_ticks_of(const BlockView& block) {
-  for (std::size_t i = block.events.size(); i != 0; --i) {
-    const Event event = word_at(block.events, i - 1);
-    if (tells_time(event)) return format::event_ticks(event, block.ticks);
-  }
-  return block.ticks;
 }
 
 }  // namespace karst::reader

@@ -45,9 +45,6 @@ struct FiberRuns {
 };
 
 /// `switches`: of the thread's process.
-FiberRuns find_fiber_runs(std::span<const BlockView> blocks, std::span<const Switch> switches);
-
-/// The time of the last event of a block that has one; else the block's.
-std::uint64_t last_ticks_of(const BlockView& block);
+FiberRuns find_fiber_runs(std::span<const StoredBlock> blocks, std::span<const Switch> switches);
 
 }  // namespace karst::reader

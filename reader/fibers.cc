@@ -46,14 +46,18 @@ class LaneDepth : public walk::PlainWalker<LaneDepth, walk::GrowingMemory<>> {
 /// A switch of stacks right beside a note of fibers is the one that the note tells of.
 class Trimmed {
  public:
-  Trimmed(std::span<const BlockView> blocks, const FiberRun& run) : blocks_(blocks), begin(run.begin), end(run.end) {
+  Trimmed(std::span<const StoredBlock> blocks, EventReader& read, const FiberRun& run)
+      : blocks_(blocks), read_(read), begin(run.begin), end(run.end) {
     if (run.entered) trim_begin();
     if (run.left) trim_end();
   }
 
  private:
   static bool says_nothing(Event e) { return e == 0 || format::event_is(e, Mark::kPad); }
-  Event at(WordPlace p) const { return __atomic_load_n(&blocks_[p.block].events[p.word], __ATOMIC_RELAXED); }
+  Event at(WordPlace p) const {
+    const BlockView view = read_(blocks_[p.block]);
+    return p.word < view.events.size() ? __atomic_load_n(&view.events[p.word], __ATOMIC_RELAXED) : 0;
+  }
   bool is_before(WordPlace a, WordPlace b) const {
     return a.block < b.block || (a.block == b.block && a.word < b.word);
   }
@@ -64,7 +68,7 @@ class Trimmed {
   }
   void trim_begin() {
     for (WordPlace p = begin; is_before(p, end);) {
-      const std::size_t count = blocks_[p.block].events.size();
+      const std::size_t count = blocks_[p.block].size();
       if (p.word >= count) {
         p = {p.block + 1, 0};
       } else if (says_nothing(at(p))) {
@@ -79,7 +83,7 @@ class Trimmed {
   void trim_end() {
     for (WordPlace p = end; is_before(begin, p);) {
       if (p.word == 0) {
-        p = {p.block - 1, blocks_[p.block - 1].events.size()};
+        p = {p.block - 1, blocks_[p.block - 1].size()};
       } else if (says_nothing(at({p.block, p.word - 1}))) {
         --p.word;
       } else {
@@ -89,7 +93,8 @@ class Trimmed {
       }
     }
   }
-  std::span<const BlockView> blocks_;
+  std::span<const StoredBlock> blocks_;
+  EventReader& read_;
 
  public:
   WordPlace begin;
@@ -98,7 +103,7 @@ class Trimmed {
 
 class Splitter {
  public:
-  Splitter(Process& process, std::span<const std::span<const BlockView>> blocks, std::uint32_t& next_tid,
+  Splitter(Process& process, std::span<const std::span<const StoredBlock>> blocks, std::uint32_t& next_tid,
            ProblemList& problems)
       : process_(process), blocks_(blocks), next_tid_(next_tid), problems_(problems) {}
 
@@ -151,16 +156,16 @@ class Splitter {
   };
   struct Lane {
     Thread thread;
-    std::vector<BlockView> blocks;
+    std::vector<StoredBlock> blocks;
     std::uint64_t sequence = 0;  // of the next block
     bool whole = false;          // all since the fiber's start is known
   };
 
   /// When the last event of a run came; its begin if it has none.
-  std::uint64_t last_event_of(std::size_t thread, const FiberRun& run) const {
-    const std::span<const BlockView> blocks = blocks_[thread];
+  std::uint64_t last_event_of(std::size_t thread, const FiberRun& run) {
+    const std::span<const StoredBlock> blocks = blocks_[thread];
     for (std::size_t block = std::min(run.end.block + 1, blocks.size()); block-- > run.begin.block;) {
-      const BlockView& view = blocks[block];
+      const BlockView view = read_(blocks[block]);
       const std::size_t first = block == run.begin.block ? run.begin.word : 0;
       std::size_t word = block == run.end.block ? std::min(run.end.word, view.events.size()) : view.events.size();
       while (word-- > first) {
@@ -173,7 +178,7 @@ class Splitter {
 
   /// A thread may leave a fiber without an event of its own, and tell of it late or never. It has left by the time at
   /// which another thread enters the fiber, if it had no event of it since.
-  void end_handed_on(std::vector<FiberRuns>& runs) const {
+  void end_handed_on(std::vector<FiberRuns>& runs) {
     struct Run {
       FiberRun* run;
       std::size_t thread;
@@ -228,15 +233,15 @@ class Splitter {
     return at->second = static_cast<std::uint32_t>(id);
   }
 
-  static void copy(EventStream& to, std::span<const BlockView> blocks, const FiberRun& run) {
-    const Trimmed part(blocks, run);
+  void copy(EventStream& to, std::span<const StoredBlock> blocks, const FiberRun& run) {
+    const Trimmed part(blocks, read_, run);
     for (std::size_t i = part.begin.block; i < blocks.size() && i <= part.end.block; ++i)
-      to.copy(blocks[i], i == part.begin.block ? part.begin.word : 0,
-              i == part.end.block ? part.end.word : blocks[i].events.size());
+      to.copy(read_(blocks[i]), i == part.begin.block ? part.begin.word : 0,
+              i == part.end.block ? part.end.word : blocks[i].size());
   }
 
   void split_thread(std::size_t thread, std::span<const FiberRun> runs) {
-    const std::span<const BlockView> blocks = blocks_[thread];
+    const std::span<const StoredBlock> blocks = blocks_[thread];
     // Number 0 says that nothing was before; where the thread is in a fiber at first, its own stack was.
     const bool whole = blocks.front().sequence == 0 && runs.front().fiber == 0;
     lanes_.streams.emplace_back(whole ? 0 : 1);
@@ -246,7 +251,7 @@ class Splitter {
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const FiberRun& run = runs[i];
       if (run.first && run.begin.block != 0)
-        own.cut(blocks[run.begin.block].sequence - blocks[run.begin.block - 1].sequence - 1);
+        own.cut(blocks[run.begin.block].sequence - blocks[run.begin.block - 1].next_sequence);
       if (run.fiber == 0) {
         copy(own, blocks, run);
         continue;
@@ -342,19 +347,20 @@ class Splitter {
     lane.thread.ran_on.push_back({process_.threads[piece.thread].index, piece.begin_ticks, piece.end_ticks});
     EventStream& stream = lanes_.streams[piece.stream];
     if (!suspended) stream.only_time(piece.from);
-    std::vector<BlockView> blocks = stream.blocks(piece.from, piece.to);
-    for (BlockView& block : blocks) block.sequence = lane.sequence++;
+    std::vector<StoredBlock> blocks = stream.blocks(piece.from, piece.to);
+    for (StoredBlock& block : blocks) {
+      block.sequence = lane.sequence++;
+      block.next_sequence = lane.sequence;
+    }
     lane.blocks.insert(lane.blocks.end(), blocks.begin(), blocks.end());
-    blocks.back().events = blocks.back().events.first(blocks.back().events.size() - 1);
-    for (const BlockView& block : blocks) depth.consume(block);
+    blocks.back() = blocks.back().first(blocks.back().size() - 1);
+    for (const StoredBlock& block : blocks) depth.consume(read_(block));
   }
 
   /// Behind it the fiber is suspended, or nobody knows.
   void end_piece(const Lane& lane, const Piece& piece, bool suspended, LaneDepth& depth) {
     if (!suspended) lanes_.streams[piece.stream].only_time(piece.to - 1);
-    BlockView word = lane.blocks.back();
-    word.events = word.events.last(1);
-    depth.consume(word);
+    depth.consume(read_(lane.blocks.back().last(1)));
   }
 
   /// A lane that begins with this piece.
@@ -377,7 +383,8 @@ class Splitter {
   }
 
   Process& process_;
-  std::span<const std::span<const BlockView>> blocks_;
+  EventReader read_{nullptr};
+  std::span<const std::span<const StoredBlock>> blocks_;
   std::uint32_t& next_tid_;
   ProblemList& problems_;
   std::uint32_t suspended_ = 0;  // the function
@@ -392,7 +399,7 @@ class Splitter {
 
 }  // namespace
 
-FiberLanes split_fibers(Process& process, std::span<const std::span<const BlockView>> blocks, std::uint32_t& next_tid,
+FiberLanes split_fibers(Process& process, std::span<const std::span<const StoredBlock>> blocks, std::uint32_t& next_tid,
                         ProblemList& problems) {
   return Splitter(process, blocks, next_tid, problems).split();
 }

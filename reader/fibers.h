@@ -36,16 +36,16 @@ inline constexpr std::size_t kMostFibers = 1U << 14U;
 
 struct FiberLanes {
   /// By position of the thread: its own blocks; empty where they stay as they are.
-  std::vector<std::vector<BlockView>> threads;
+  std::vector<std::vector<StoredBlock>> threads;
   /// Of the lanes, which are the process's last threads.
-  std::vector<std::vector<BlockView>> lanes;
+  std::vector<std::vector<StoredBlock>> lanes;
   /// What these lie in.
   std::vector<EventStream> streams;
 };
 
 /// Adds lanes, and the functions of the calls that are made, to `process`. `blocks` are those of its threads, by
 /// position; `next_tid` is that of the next lane of the trace.
-FiberLanes split_fibers(Process& process, std::span<const std::span<const BlockView>> blocks, std::uint32_t& next_tid,
+FiberLanes split_fibers(Process& process, std::span<const std::span<const StoredBlock>> blocks, std::uint32_t& next_tid,
                         ProblemList& problems);
 
 }  // namespace karst::reader

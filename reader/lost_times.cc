@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "format/moments.h"
-#include "reader/fiber_runs.h"
 
 namespace karst::reader {
 
@@ -26,7 +25,7 @@ bool LostTimes::any(std::uint64_t from, std::uint64_t to) const {
   return at != times_.end() && at->first < to;
 }
 
-LostTimes lost_times(const Process& process, std::span<const std::span<const BlockView>> blocks) {
+LostTimes lost_times(const Process& process, std::span<const std::span<const StoredBlock>> blocks) {
   constexpr std::uint64_t kEver = ~std::uint64_t{0};
   // Traces of kept calls have of a thread what lies in their times.
   const bool parts = std::any_of(process.moments.begin(), process.moments.end(), [](const Moment& m) {
@@ -36,7 +35,7 @@ LostTimes lost_times(const Process& process, std::span<const std::span<const Blo
   LostTimes lost;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Thread& thread = process.threads[i];
-    const std::span<const BlockView> all = blocks[i];
+    const std::span<const StoredBlock> all = blocks[i];
     if (all.empty()) {
       if (thread.overwritten_events != 0 || thread.lost_events != 0)
         lost.add(thread.joined_ticks, thread.exited_ticks != 0 ? thread.exited_ticks : kEver);
@@ -44,8 +43,8 @@ LostTimes lost_times(const Process& process, std::span<const std::span<const Blo
     }
     if (all.front().sequence != 0 || thread.excerpt) lost.add(0, all.front().ticks);
     for (std::size_t k = 1; k < all.size(); ++k)
-      if (all[k].sequence != all[k - 1].sequence + 1) lost.add(last_ticks_of(all[k - 1]), all[k].ticks);
-    if (parts) lost.add(last_ticks_of(all.back()), kEver);
+      if (all[k].sequence != all[k - 1].next_sequence) lost.add(all[k - 1].last_ticks(), all[k].ticks);
+    if (parts) lost.add(all.back().last_ticks(), kEver);
   }
   lost.settle();
   return lost;

@@ -27,6 +27,6 @@ class LostTimes {
 };
 
 /// `blocks`: of each of the process's threads.
-LostTimes lost_times(const Process& process, std::span<const std::span<const BlockView>> blocks);
+LostTimes lost_times(const Process& process, std::span<const std::span<const StoredBlock>> blocks);
 
 }  // namespace karst::reader

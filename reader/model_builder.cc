@@ -137,7 +137,7 @@ void ModelBuilder::settle_blocks() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (i != 0 && same(blocks_[i], blocks_[kept - 1])) {
-      model_.events -= blocks_[i].view.events.size();
+      model_.events -= blocks_[i].view.size();
       problems_.add("block twice", [&] {
         return fmt::format("block {} of thread {} is there twice; the first is used", blocks_[i].view.sequence,
                            blocks_[i].thread);
@@ -180,19 +180,19 @@ void ModelBuilder::settle_blocks() {
 
 // Lanes of fibers are threads like others; what events lie in is all that tells them apart.
 void ModelBuilder::settle_fibers(Process& process, std::vector<TraceModel::Range>& ranges) {
-  std::vector<std::span<const BlockView>> blocks;
+  std::vector<std::span<const StoredBlock>> blocks;
   blocks.reserve(ranges.size());
   for (const TraceModel::Range& range : ranges)
-    blocks.push_back(std::span<const BlockView>(model_.blocks).subspan(range.first, range.count));
+    blocks.push_back(std::span<const StoredBlock>(model_.blocks).subspan(range.first, range.count));
   FiberLanes lanes = split_fibers(process, blocks, next_fiber_tid_, problems_);
-  const auto add = [this](const std::vector<BlockView>& made) {
+  const auto add = [this](const std::vector<StoredBlock>& made) {
     const TraceModel::Range range{model_.blocks.size(), made.size()};
     model_.blocks.insert(model_.blocks.end(), made.begin(), made.end());
     return range;
   };
   for (std::size_t i = 0; i < lanes.threads.size(); ++i)
     if (!lanes.threads[i].empty()) ranges[i] = add(lanes.threads[i]);
-  for (const std::vector<BlockView>& lane : lanes.lanes) ranges.push_back(add(lane));
+  for (const std::vector<StoredBlock>& lane : lanes.lanes) ranges.push_back(add(lane));
   std::move(lanes.streams.begin(), lanes.streams.end(), std::back_inserter(model_.streams));
 }
 
@@ -204,10 +204,11 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kProcesses, &ModelBuilder::add_processes}, {ChunkType::kClock, &ModelBuilder::add_clock},
       {ChunkType::kModules, &ModelBuilder::add_modules},     {ChunkType::kFunctions, &ModelBuilder::add_functions},
       {ChunkType::kSymbols, &ModelBuilder::add_symbols},     {ChunkType::kThreads, &ModelBuilder::add_threads},
-      {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
-      {ChunkType::kSwitches, &ModelBuilder::add_switches},   {ChunkType::kSource, &ModelBuilder::add_sources},
-      {ChunkType::kMoments, &ModelBuilder::add_moments},     {ChunkType::kModes, &ModelBuilder::add_modes},
-      {ChunkType::kUntraced, &ModelBuilder::add_untraced},   {ChunkType::kCosts, &ModelBuilder::add_costs},
+      {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kPacked, &ModelBuilder::add_packed},
+      {ChunkType::kInlined, &ModelBuilder::add_inlined},     {ChunkType::kSwitches, &ModelBuilder::add_switches},
+      {ChunkType::kSource, &ModelBuilder::add_sources},      {ChunkType::kMoments, &ModelBuilder::add_moments},
+      {ChunkType::kModes, &ModelBuilder::add_modes},         {ChunkType::kUntraced, &ModelBuilder::add_untraced},
+      {ChunkType::kCosts, &ModelBuilder::add_costs},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {
@@ -247,7 +248,7 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
     for (const Thread& thread : made.threads) {
       const std::size_t first = block;
       while (block < blocks_.size() && blocks_[block].process == index && blocks_[block].thread == thread.index)
-        events += blocks_[block++].view.events.size();
+        events += blocks_[block++].view.size();
       ranges.push_back({first, block - first});
     }
     settle_fibers(made, ranges);

@@ -25,7 +25,7 @@ struct TraceModel {
   Clock clock;
   std::vector<SourceFile> sources;
   std::vector<UntracedProgram> untraced;
-  std::vector<BlockView> blocks;  ///< by process, thread, sequence
+  std::vector<StoredBlock> blocks;  ///< by process, thread, sequence
   struct Range {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -49,7 +49,7 @@ class ModelBuilder {
   struct PlacedBlock {
     std::uint32_t process;
     std::uint32_t thread;
-    BlockView view;
+    StoredBlock view;
   };
 
   template <typename Record>
@@ -64,6 +64,7 @@ class ModelBuilder {
   void add_symbols(const Chunk& chunk);
   void add_threads(const Chunk& chunk);
   void add_blocks(const Chunk& chunk);
+  void add_packed(const Chunk& chunk);
   void add_moments(const Chunk& chunk);
   void add_inlined(const Chunk& chunk);
   void add_switches(const Chunk& chunk);

@@ -10,6 +10,7 @@
 #include "format/moments.h"
 #include "reader/model_builder.h"
 #include "reader/records.h"
+#include "reader/unpack.h"
 
 namespace karst::reader {
 namespace {
@@ -338,7 +339,8 @@ void ModelBuilder::add_blocks(const Chunk& chunk) {
       i = header.count - 1;
     }
     // Chunks start at multiples of 8 and every part before the events is one, so they are aligned.
-    const BlockView view{record.sequence, record.ticks, {reinterpret_cast<const format::Event*>(rest.data()), events}};
+    const StoredBlock view(
+        BlockView{record.sequence, record.ticks, {reinterpret_cast<const format::Event*>(rest.data()), events}});
     rest = rest.subspan(events * sizeof(format::Event));
     if (events == 0 && record.event_count != 0) break;
     blocks_.push_back({header.process, record.thread, view});
@@ -352,6 +354,28 @@ void ModelBuilder::add_blocks(const Chunk& chunk) {
     });
   }
   if (payload->owned) model_.owned.push_back(std::move(payload->owned));
+}
+
+void ModelBuilder::add_packed(const Chunk& chunk) {
+  auto payload = decode(chunk);
+  if (!payload) {
+    problems_.add_place([&] { return payload.error().message; });
+    return;
+  }
+  std::string_view why = "is too short";
+  if (payload->bytes.size() >= sizeof(format::PackedHeader)) {
+    const auto header = read_at<format::PackedHeader>(payload->bytes, 0);
+    why = refusal_of_packed(header, payload->bytes.size());
+    if (why.empty()) {
+      blocks_.push_back({header.process, header.thread, StoredBlock(header, payload->bytes)});
+      model_.events += header.event_count;
+    }
+  }
+  if (!why.empty()) {
+    problems_.add_place([&] { return fmt::format("the PACK chunk at byte {} {}; it was skipped", chunk.offset, why); });
+  } else if (payload->owned) {
+    model_.owned.push_back(std::move(payload->owned));
+  }
 }
 
 }  // namespace karst::reader

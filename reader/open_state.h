@@ -44,6 +44,6 @@ struct OpenState {
 
 /// Of `thread` behind `blocks`: those of one segment of its history (no gap in their sequence), from its begin to the
 /// moment. The last one may be a part of a block, that ends in front of an event with a time of its own.
-OpenState open_state(const Trace& trace, const Thread& thread, std::span<const BlockView> blocks);
+OpenState open_state(const Trace& trace, const Thread& thread, std::span<const StoredBlock> blocks);
 
 }  // namespace karst::reader

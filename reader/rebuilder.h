@@ -41,11 +41,11 @@ namespace karst::reader {
 class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
  public:
   /// `rows`: the enters of the thread, all of them. `used`: see rebuild_calls().
-  Rebuilder(const Process& process, std::size_t rows, Calls used = {});
+  Rebuilder(const Process& process, EventReader read, std::size_t rows, Calls used = {});
 
   /// `inherited`: so many first enters are those of calls that began in another process.
   /// `inherited_marks`: what they are marked with.
-  void segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+  void segment(std::span<const StoredBlock> blocks, bool from_thread_start, std::uint32_t inherited,
                std::uint8_t inherited_marks = kCallInherited);
   /// Before the last segment: what is open at its end was so until then, when the thread or its process ended. 0: not
   /// known.
@@ -55,7 +55,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   Calls finish();
 
   /// What is open behind `blocks`, a segment's or its first ones. The only use of a Rebuilder that makes no rows.
-  OpenState open_behind(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+  OpenState open_behind(std::span<const StoredBlock> blocks, bool from_thread_start, std::uint32_t inherited,
                         std::uint8_t inherited_marks);
 
  private:
@@ -74,7 +74,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   };
 
   void begin_segment(bool from_thread_start, std::uint32_t inherited);
-  void consume_all(std::span<const BlockView> blocks);
+  void consume_all(std::span<const StoredBlock> blocks);
   void bound_ids();
   void insert_open_begins(std::size_t first_row);
   OpenCount& open_count(std::uint32_t id);
@@ -124,6 +124,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   bool began_unseen(std::uint32_t id) const;
   walk::Place standing(walk::Place place);
 
+  EventReader read_;
   std::span<const Function> functions_;
   std::uint32_t known_ = 0;           // ids 1 to known_ need no look into the table
   const std::uint32_t last_id_;       // see Process::last_id

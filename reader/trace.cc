@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -57,6 +58,7 @@ struct Trace::Impl {
   std::unique_ptr<std::once_flag> states_once = std::make_unique<std::once_flag>();
   std::optional<States> states{};
   std::unique_ptr<StandIns> stand_ins = std::make_unique<StandIns>();
+  std::unique_ptr<std::atomic<std::uint64_t>> unreadable = std::make_unique<std::atomic<std::uint64_t>>(0);
 };
 
 Trace::Trace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -94,17 +96,28 @@ const std::vector<UntracedProgram>& Trace::untraced() const { return impl_->mode
 const std::vector<Problem>& Trace::problems() const { return impl_->problems; }
 std::uint64_t Trace::event_count() const { return impl_->model.events; }
 
-Status Trace::unchanged() const { return impl_->bytes.unchanged(); }
+EventReader Trace::event_reader() const { return EventReader(impl_->unreadable.get()); }
+
+Status Trace::unchanged() const {
+  if (Status same = impl_->bytes.unchanged(); !same) return same;
+  const std::uint64_t unreadable = *impl_->unreadable;
+  if (unreadable == 0) return Unit{};
+  return Error{
+      fmt::format("{}: {} packed blocks of events are damaged, though their checksums fit: whatever wrote them "
+                  "did so wrongly",
+                  impl_->name, unreadable)};
+}
 
 const SampleLog& Trace::samples() const { return impl_->samples; }
 
 const States& Trace::states() const {
   std::call_once(*impl_->states_once, [this] {
     TracingTimes times;
+    EventReader read = event_reader();
     if (!impl_->state_log.records.empty())
       for (const Process& process : processes())
         for (const Thread& thread : process.threads)
-          if (!thread.fiber) add_tracing_times(blocks(thread), times[thread.tid]);
+          if (!thread.fiber) add_tracing_times(blocks(thread), read, times[thread.tid]);
     impl_->states.emplace(std::move(impl_->state_log), times);
   });
   return *impl_->states;
@@ -121,7 +134,7 @@ const Function& Trace::function(const Process& process, std::uint32_t id) const 
   return at->second;
 }
 
-std::span<const BlockView> Trace::blocks(const Thread& thread) const {
+std::span<const StoredBlock> Trace::blocks(const Thread& thread) const {
   const auto& model = impl_->model;
   if (thread.process >= model.processes.size()) return {};
   const auto& threads = model.processes[thread.process].threads;

@@ -16,16 +16,9 @@
 #include "reader/model.h"
 #include "reader/samples.h"
 #include "reader/states.h"
+#include "reader/stored_block.h"
 
 namespace karst::reader {
-
-/// One block of a thread: a view into the mapped file, checked against its bounds and its chunk's checksum. Others may
-/// write to the file: read each event once (format::Event is one word), and ask Trace::unchanged() in the end.
-struct BlockView {
-  std::uint64_t sequence = 0;
-  std::uint64_t ticks = 0;
-  std::span<const format::Event> events;
-};
 
 /// An opened trace. Immutable after open; any thread may read it.
 class Trace {
@@ -61,10 +54,12 @@ class Trace {
   /// trace (not resolved()) lacks.
   void complete_processes(const std::function<void(Process&)>& fill);
   /// Blocks of a thread in order of sequence.
-  std::span<const BlockView> blocks(const Thread& thread) const;
+  std::span<const StoredBlock> blocks(const Thread& thread) const;
+  /// Reads their events. Good while the trace is open.
+  EventReader event_reader() const;
   std::uint64_t event_count() const;
-  /// To be asked when the blocks were looked at: whether the file is still as it was. Error: others wrote to it
-  /// meanwhile, and what was read fits nothing. Any thread may ask.
+  /// To be asked when the blocks were looked at: whether the file is still as it was, and all events could be read.
+  /// Error: others wrote to it meanwhile, or events are damaged; what was read fits nothing. Any thread may ask.
   Status unchanged() const;
   /// What threads did beside their calls; empty() when it was not recorded, its source() says why. Made at the first
   /// call, which takes a moment when there are millions of records.

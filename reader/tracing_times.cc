@@ -15,13 +15,12 @@ using format::Event;
 using format::Mark;
 
 /// The note's time is when that was over. A handler may have come in between and have put words of its own before it.
-void add_one(const BlockView& block, std::vector<TracingTime>& times) {
-  constexpr std::size_t kNear = 16;
+void add_one(const BlockView& block, std::size_t near, std::vector<TracingTime>& times) {
   constexpr std::uint32_t kMostWords = format::note_words(sizeof(std::uint64_t));
   const auto word = [&](std::size_t i) {
     return i < block.events.size() ? __atomic_load_n(&block.events[i], __ATOMIC_RELAXED) : Event{0};
   };
-  for (std::size_t at = 0; at < std::min(kNear, block.events.size()); ++at) {
+  for (std::size_t at = 0; at < std::min(near, block.events.size()); ++at) {
     const Event mark = word(at), head_word = word(at + 1);
     if (!format::event_is(mark, Mark::kNote) || !format::event_is(head_word, Mark::kNoteHead)) continue;
     const format::NoteHead head = format::note_head(head_word);
@@ -37,15 +36,17 @@ void add_one(const BlockView& block, std::vector<TracingTime>& times) {
     const std::uint64_t last = times.empty() ? 0 : times.back().end;
     const std::uint64_t begin = std::max(end > took ? end - took : 0, last);
     if (begin < end) times.push_back({begin, end});
-    return;
   }
 }
 
 }  // namespace
 
-void add_tracing_times(std::span<const BlockView> blocks, std::vector<TracingTime>& times) {
+void add_tracing_times(std::span<const StoredBlock> blocks, EventReader& read, std::vector<TracingTime>& times) {
+  constexpr std::size_t kNear = 16;  // the note lies at the begin of a block of the process
+  constexpr std::uint32_t kOverhead = std::uint32_t{1} << static_cast<std::uint32_t>(format::NoteKind::kOverhead);
   const std::size_t before = times.size();
-  for (const BlockView& block : blocks) add_one(block, times);
+  for (const StoredBlock& block : blocks)
+    if (block.may_have_notes(kOverhead)) add_one(read(block), block.is_packed() ? block.size() : kNear, times);
   if (before == 0 || before == times.size()) return;
   std::sort(times.begin(), times.end(), [](const TracingTime& a, const TracingTime& b) { return a.begin < b.begin; });
 }

@@ -11,7 +11,8 @@
 
 namespace karst::reader {
 
-struct BlockView;
+class EventReader;
+class StoredBlock;
 
 /// Ticks. The thread ran at both ends.
 struct TracingTime {
@@ -23,6 +24,6 @@ struct TracingTime {
 using TracingTimes = std::unordered_map<std::uint32_t, std::vector<TracingTime>>;
 
 /// Adds those that begin one of a thread's blocks: a thread gets memory when it needs a block, and notes it there.
-void add_tracing_times(std::span<const BlockView> blocks, std::vector<TracingTime>& times);
+void add_tracing_times(std::span<const StoredBlock> blocks, EventReader& read, std::vector<TracingTime>& times);
 
 }  // namespace karst::reader

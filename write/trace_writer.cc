@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "format/moments.h"
 #include "format/trace.h"
 #include "write/output_file.h"
+#include "write/pack.h"
 
 namespace karst::writing {
 namespace {
@@ -23,6 +25,7 @@ using format::ChunkType;
 using format::StringRef;
 
 constexpr std::size_t kBlocksTarget = std::size_t{1} << 20;  // a cut file loses at most about this much
+constexpr std::size_t kMostInPacks = std::size_t{1} << 23;   // events that wait for others of their threads
 constexpr std::size_t kTableTarget = std::size_t{16} << 20;  // bounds what a reader decodes at once
 constexpr std::size_t kMaxText = std::size_t{8} << 20;       // longer names are cut; far above any real one
 constexpr std::size_t kMaxSource = format::kMaxChunkSize - (std::size_t{1} << 20);
@@ -56,6 +59,9 @@ struct TraceWriter::Impl {
   void write_end();
   format::FileHeader file_header() const;
   void flush_blocks();
+  void add_to_pack(const Pack& block, std::span<const format::Event> events);
+  void write_pack(Pack& pack);
+  void flush_packs();
   void flush_sources();
   void flush_pending() {
     flush_blocks();
@@ -73,6 +79,11 @@ struct TraceWriter::Impl {
   // The BLKS chunk that is being filled.
   std::vector<std::byte> blocks;
   format::BlocksHeader blocks_header{};
+
+  // PACK chunks that are being filled, by process and thread.
+  std::unique_ptr<Packer> packer;  // null: events are not packed
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Pack> packs;
+  std::size_t in_packs = 0;  // events
 
   // The SRCF chunk that is being filled.
   std::vector<format::SourceRecord> source_records;
@@ -209,6 +220,32 @@ void TraceWriter::Impl::flush_blocks() {
   blocks_header = {};
 }
 
+void TraceWriter::Impl::write_pack(Pack& pack) {
+  if (pack.events.empty()) return;
+  write_chunk(ChunkType::kPacked, packer->pack(pack), false);
+  in_packs -= pack.events.size();
+  pack.events.clear();
+}
+
+void TraceWriter::Impl::add_to_pack(const Pack& block, std::span<const format::Event> added) {
+  Pack& pack = packs[{block.process, block.thread}];
+  if (!pack.takes(block.sequence, block.ticks, added.size())) write_pack(pack);
+  if (pack.events.empty()) {
+    std::vector<format::Event> memory = std::move(pack.events);
+    pack = block;
+    pack.events = std::move(memory);
+  }
+  pack.events.insert(pack.events.end(), added.begin(), added.end());
+  pack.blocks = static_cast<std::uint32_t>(block.sequence - pack.sequence + 1);
+  in_packs += added.size();
+  if (in_packs > kMostInPacks) flush_packs();
+}
+
+void TraceWriter::Impl::flush_packs() {
+  for (auto& [thread, pack] : packs) write_pack(pack);
+  packs.clear();
+}
+
 void TraceWriter::Impl::flush_sources() {
   if (source_records.empty()) return;
   const format::TableHeader header{0, sizeof(format::SourceRecord), static_cast<std::uint32_t>(source_records.size()),
@@ -341,7 +378,7 @@ void TraceWriter::add_inlined(std::uint32_t process, const reader::InlinedTable&
 
 void TraceWriter::add_chunk(ChunkType type, std::span<const std::byte> payload) {
   impl_->flush_pending();
-  impl_->write_chunk(type, payload, type != ChunkType::kBlocks);
+  impl_->write_chunk(type, payload, type != ChunkType::kBlocks && type != ChunkType::kPacked);
 }
 
 void TraceWriter::count_events(std::uint64_t events) { impl_->events += events; }
@@ -468,6 +505,12 @@ void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Sw
 
 void TraceWriter::add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
                             std::span<const format::Event> events) {
+  if (impl_->packer && events.size() <= format::kMaxPackedEvents) {
+    impl_->flush_sources();
+    impl_->events += events.size();
+    impl_->add_to_pack({process, thread, sequence, 1, ticks}, events);
+    return;
+  }
   const std::size_t size = sizeof(format::BlockRecord) + events.size_bytes();
   if (size > format::kMaxChunkSize - sizeof(format::BlocksHeader)) {
     impl_->misuse = fmt::format("a block of {} events is longer than the format allows", events.size());
@@ -486,6 +529,10 @@ void TraceWriter::add_block(std::uint32_t process, std::uint32_t thread, std::ui
   put(out, bytes_of(record));
   put(out, std::as_bytes(events));
   impl_->events += events.size();
+}
+
+void TraceWriter::pack_events() {
+  if (!impl_->packer) impl_->packer = std::make_unique<Packer>();
 }
 
 bool TraceWriter::add_source(std::string_view path, std::string_view text) {
@@ -515,6 +562,7 @@ Descriptor TraceWriter::duplicate() const { return impl_->file.duplicate(); }
 const std::filesystem::path& TraceWriter::path() const { return impl_->file.path(); }
 
 Status TraceWriter::keep_events() {
+  impl_->flush_packs();
   impl_->flush_pending();
   const std::uint64_t end_at = impl_->file.size();
   impl_->write_end();
@@ -524,6 +572,7 @@ Status TraceWriter::keep_events() {
 }
 
 Status TraceWriter::finish() {
+  impl_->flush_packs();
   impl_->flush_pending();
   impl_->write_end();
   if (!impl_->misuse.empty()) return Error{impl_->misuse};

@@ -67,7 +67,9 @@ class TraceWriter {
   void add_cost(const reader::Process& process);
   /// SWCH, in the order of their making.
   void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
-  /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.
+  /// From here on events are packed (PACK), which takes a tenth of the space, rather than put down as they are (BLKS).
+  void pack_events();
+  /// Part of a BLKS or PACK chunk: one block. Blocks of a thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
                  std::span<const format::Event> events);
   /// INLN.

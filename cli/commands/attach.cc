@@ -60,6 +60,7 @@ struct Options {
   std::string last = "200ms";
   std::string output;
   bool no_source = false;
+  bool raw_events = false;
   StateArguments states;
   // Of a program without sleds.
   bool no_patch = false;
@@ -408,6 +409,7 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   const Kept kept = kept_of(processes);
   collect::RecordingOptions recording;
   recording.source = !options.no_source;
+  recording.raw_events = options.raw_events;
   recording.from = has_triggers ? kept.from : begin.ticks;
   recording.to = has_triggers ? kept.to : end.ticks;
   states = excerpt_states(states, recording.from, recording.to);
@@ -560,6 +562,7 @@ void register_attach(Command app, int& status) {
         .type_name("FILE");
     add_state_options(command, options->states);
     command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
+    command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
   });
   in_group(command, "Programs that were not built for tracing", [&] {
     command.add_flag("--no-patch", options->no_patch,

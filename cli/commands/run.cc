@@ -71,6 +71,7 @@ struct RunOptions {
   std::string coroutines;  // the same
   std::vector<std::string> plugins;
   bool no_source = false;
+  bool raw_events = false;
   std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
   StateArguments states;
   SystemArguments system;
@@ -104,6 +105,7 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const G
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.samples = &ran.samples;
+  recording.raw_events = options.raw_events;
   recording.untraced = ran.untraced;
   recording.uncalled = !glob_lists(given).empty();  // say_unmatched_globs()
   collect::Standby standby([&] {
@@ -502,6 +504,7 @@ void register_run(Command app, int& status) {
         .type_name("FILE");
     options->program.flags.add(command, format::kTraceOptions);
     command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+    command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
     command.add_flag(std::string("--live{") + kLiveToStderr + "}", options->live,
                      "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");
     command.add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");

@@ -21,6 +21,7 @@ struct Options {
   std::string to;
   std::string output;
   bool no_source = false;
+  bool raw_events = false;
 };
 
 int take(const Options& options) {
@@ -44,6 +45,7 @@ int take(const Options& options) {
   const pid_t pid = target->process.pid;
   collect::RecordingOptions recording;
   recording.source = !options.no_source;
+  recording.raw_events = options.raw_events;
   auto taken = collect::snapshot(std::move(*target), range, options.output, recording);
   if (!taken) return fail(taken.error());
   for (const reader::Problem& p : taken->summary.problems) say(p.message);
@@ -74,6 +76,7 @@ void register_snapshot(Command app, int& status) {
   command.add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
       .type_name("FILE");
   command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
   command.callback([options, &status] { status = take(*options); });
 }
 

@@ -241,7 +241,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     return Error{fmt::format("no thread said that it works on request {}: 'karst requests {}' lists those of {}",
                              *options.request, options.file, input->trace.name())};
   for (const reader::Thread* thread : input->threads) {
-    for (const reader::BlockView& block : input->trace.blocks(*thread)) input->events += block.events.size();
+    for (const reader::StoredBlock& block : input->trace.blocks(*thread)) input->events += block.size();
   }
   if (options.has_function) {
     auto functions = functions_that_match(input->trace, options, options.function);

@@ -26,11 +26,12 @@ bool is_made(ChunkType type) {
 /// Sources are kept of what was called, not of all that could have been.
 std::vector<reader::Process> called_part(const reader::Trace& trace) {
   std::vector<reader::Process> processes;
+  reader::EventReader read = trace.event_reader();
   for (const reader::Process& process : trace.processes()) {
     std::vector<bool> seen(process.functions.size());
     for (const reader::Thread& thread : process.threads)
-      for (const reader::BlockView& block : trace.blocks(thread))
-        for (const format::Event e : block.events)
+      for (const reader::StoredBlock& block : trace.blocks(thread))
+        for (const format::Event e : read(block).events)
           if (const std::uint32_t id = format::named_function(e); id < seen.size()) seen[id] = true;
     reader::Process part;
     part.index = process.index;

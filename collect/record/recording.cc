@@ -328,6 +328,7 @@ void Recording::Impl::drop_uncalled(reader::Process& p, std::vector<bool>& wante
 }
 
 void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
+  if (!options_.raw_events) writer_.pack_events();
   // What a process wrote may say anything: nothing behind our own last reading is one of its clock.
   std::uint64_t last = options_.clock_is_ours && !pairs.empty() ? 0 : ~std::uint64_t{0};
   for (const ClockPair& pair : pairs) last = std::max(last, pair.ticks);

@@ -32,7 +32,7 @@ struct RecordedProcess {
 };
 
 struct RecordingOptions {
-  bool source = true;  ///< keep the text of the source files
+  bool source = true;       ///< keep the text of the source files
   symbols::ResolveOptions resolve;
   std::atomic<std::uint64_t>* done = nullptr;  ///< grows to work_of() as the trace is written; may be null
   const reader::StateLog* states = nullptr;    ///< goes into the trace; may be null
@@ -45,6 +45,7 @@ struct RecordingOptions {
   std::filesystem::path program{};                  ///< where the executable is now; empty: where it was
   bool clock_is_ours = true;        ///< the processes' clock is the one that we read: its rate is what the kernel says
   bool names = true;                ///< look up names and sources; else the trace is a raw one
+  bool raw_events = false;          ///< put events down as they are, rather than packed
   bool uncalled = false;            ///< keep all functions of programs that were patched, also those never called
   std::function<void()> on_kept{};  ///< called when all events are safe; may be empty
 };

@@ -7,6 +7,8 @@
 
 #include "format/chunk_types.h"
 #include "format/note.h"
+#include "reader/unpack.h"
+#include "write/pack.h"
 
 namespace karst::collect {
 namespace {
@@ -120,33 +122,52 @@ std::uint32_t words_that_stay(format::NoteReveals reveals, bool all) {
   return all && reveals == format::NoteReveals::kAll ? 0 : ~0U;
 }
 
-/// What notes say is made zero: numbers, and texts, which are empty then. Of fibers the numbers stay, as they tell
-/// whose calls are whose, and all of what tracing took; their names go, also where they are not `all` to go.
+/// What the notes of one block say is made zero: numbers, and texts, which are empty then. Of fibers the numbers stay,
+/// as they tell whose calls are whose, and all of what tracing took; their names go, also where they are not `all` to
+/// go.
+void empty_notes(std::span<format::Event> events, bool all) {
+  std::uint32_t stay = all ? 0 : ~0U;  // so many words
+  for (format::Event& event : events) {
+    if (format::event_is(event, format::Mark::kNoteHead))
+      stay = words_that_stay(format::kind_of_note(format::note_head(event).kind).reveals, all);
+    else if (!format::event_is(event, format::Mark::kNoteWord))
+      stay = all ? 0 : ~0U;
+    else if (stay != 0)
+      --stay;
+    else
+      event = format::make_note_word(0);
+  }
+}
+
 std::vector<std::byte> without_notes(std::span<const std::byte> payload, bool all) {
   std::vector<std::byte> copy(payload.begin(), payload.end());
+  std::vector<format::Event> events;
   std::size_t at = sizeof(format::BlocksHeader);
   format::BlockRecord block;
   while (at + sizeof block <= copy.size()) {
     std::memcpy(&block, copy.data() + at, sizeof block);
     at += sizeof block;
-    std::uint32_t stay = all ? 0 : ~0U;  // so many words
-    for (std::uint32_t i = 0; i < block.event_count && at + sizeof(format::Event) <= copy.size(); ++i) {
-      format::Event event = 0;
-      std::memcpy(&event, copy.data() + at, sizeof event);
-      if (format::event_is(event, format::Mark::kNoteHead)) {
-        stay = words_that_stay(format::kind_of_note(format::note_head(event).kind).reveals, all);
-      } else if (!format::event_is(event, format::Mark::kNoteWord)) {
-        stay = all ? 0 : ~0U;
-      } else if (stay != 0) {
-        --stay;
-      } else {
-        event = format::make_note_word(0);
-        std::memcpy(copy.data() + at, &event, sizeof event);
-      }
-      at += sizeof event;
-    }
+    events.resize(std::min<std::size_t>(block.event_count, (copy.size() - at) / sizeof(format::Event)));
+    std::memcpy(events.data(), copy.data() + at, events.size() * sizeof(format::Event));
+    empty_notes(events, all);
+    std::memcpy(copy.data() + at, events.data(), events.size() * sizeof(format::Event));
+    at += events.size() * sizeof(format::Event);
   }
   return copy;
+}
+
+/// Blocks that were packed together are one here: no note goes on from one to the next.
+Result<std::vector<std::byte>> packed_without_notes(std::span<const std::byte> payload, bool all) {
+  reader::Unpacker unpacker;
+  if (!unpacker.unpack(payload)) return Error{"a PACK chunk is damaged"};
+  format::PackedHeader header;
+  std::memcpy(&header, payload.data(), sizeof header);
+  writing::Pack pack{header.process, header.thread, header.sequence, header.blocks, header.ticks};
+  pack.events.assign(unpacker.events().begin(), unpacker.events().end());
+  empty_notes(pack.events, all);
+  writing::Packer packer;
+  const std::span<const std::byte> packed = packer.pack(pack);
+  return std::vector<std::byte>(packed.begin(), packed.end());
 }
 
 }  // namespace
@@ -174,9 +195,11 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
   const format::ChunkKind* kind = format::chunk_kind(type);
   if (kind == nullptr) return Error{"a chunk is of a kind that is not known"};
   if (!kind->reveals) return std::vector<std::byte>(payload.begin(), payload.end());
-  if (type == ChunkType::kBlocks)
-    return takes(kValues) || takes(kNames) ? without_notes(payload, takes(kValues))
-                                           : std::vector<std::byte>(payload.begin(), payload.end());
+  if (type == ChunkType::kBlocks || type == ChunkType::kPacked) {
+    if (!takes(kValues) && !takes(kNames)) return std::vector<std::byte>(payload.begin(), payload.end());
+    if (type == ChunkType::kPacked) return packed_without_notes(payload, takes(kValues));
+    return without_notes(payload, takes(kValues));
+  }
   auto opened = Table::open(payload, kind->record_size);
   if (!opened) return opened.error();
   Table& table = *opened;

@@ -25,6 +25,7 @@ Result<std::vector<std::byte>> cut_trace(const Scope& scope) {
   std::vector<std::byte> bytes;
   {
     auto writer = writing::TraceWriter::to_memory(bytes);
+    writer.pack_events();
     const TickRange range = scope.parts.empty() ? TickRange{} : scope.parts.front().rows.range;
     std::list<ThreadCut> cuts;
     for (const Scope::Part& part : scope.parts) {

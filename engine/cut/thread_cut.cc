@@ -101,6 +101,7 @@ ThreadCut::ThreadCut(const Scope& scope, const Scope::Part& part)
     : trace_(scope.index->trace()),
       process_(trace_.processes()[scope.thread(part).thread->process]),
       part_(part),
+      read_(trace_.event_reader()),
       blocks_(trace_.blocks(*scope.thread(part).thread)),
       thread_(*scope.thread(part).thread) {
   const TickRange& range = part_.rows.range;
@@ -108,7 +109,7 @@ ThreadCut::ThreadCut(const Scope& scope, const Scope::Part& part)
   to_ = range.end == std::numeric_limits<std::uint64_t>::max() ? Place{blocks_.size(), 0} : first_at(range.end, from_);
   // An exception's exit stays with its mark.
   const auto mark_before = [&](Place at) {
-    return at.event != 0 && format::event_is(blocks_[at.block].events[at.event - 1], Mark::kUnwound);
+    return at.event != 0 && format::event_is(events_of(at.block)[at.event - 1], Mark::kUnwound);
   };
   if (mark_before(to_)) --to_.event;
   if (mark_before(from_)) --from_.event;
@@ -120,7 +121,7 @@ ThreadCut::ThreadCut(const Scope& scope, const Scope::Part& part)
 // A call's values are noted right before its enter, and before its exit: they stay with it.
 ThreadCut::Place ThreadCut::with_values(Place at) const {
   if (at.block == blocks_.size()) return at;
-  const std::span<const Event> events = blocks_[at.block].events;
+  const std::span<const Event> events = events_of(at.block);
   std::size_t head = at.event;
   while (head != 0 && format::event_is(events[head - 1], Mark::kNoteWord)) --head;
   if (head < 2 || !format::event_is(events[head - 1], Mark::kNoteHead) ||
@@ -137,7 +138,7 @@ ThreadCut::Place ThreadCut::with_values(Place at) const {
 ThreadCut::Place ThreadCut::first_at(std::uint64_t ticks, Place from) const {
   for (std::size_t i = from.block; i < blocks_.size(); ++i) {
     if (i + 1 < blocks_.size() && blocks_[i + 1].ticks < ticks) continue;
-    const std::span<const Event> events = blocks_[i].events;
+    const std::span<const Event> events = events_of(i);
     for (std::size_t k = i == from.block ? from.event : 0; k < events.size(); ++k) {
       if (events[k] == 0 || !format::event_has_time(events[k])) continue;
       if (format::event_ticks(events[k], blocks_[i].ticks) >= ticks) return {i, k};
@@ -147,11 +148,11 @@ ThreadCut::Place ThreadCut::first_at(std::uint64_t ticks, Place from) const {
 }
 
 // The blocks of the segment that `end` goes on with, up to there.
-std::vector<reader::BlockView> ThreadCut::segment_before(Place end) const {
-  std::vector<reader::BlockView> blocks;
+std::vector<reader::StoredBlock> ThreadCut::segment_before(Place end) const {
+  std::vector<reader::StoredBlock> blocks;
   if (end.block < blocks_.size() && end.event != 0) {
     blocks.push_back(blocks_[end.block]);
-    blocks.back().events = blocks.back().events.first(end.event);
+    blocks.back() = blocks.back().first(end.event);
   } else if (end.block == 0 || (end.block < blocks_.size() && is_boundary(end.block))) {
     return blocks;
   }
@@ -164,13 +165,15 @@ std::vector<reader::BlockView> ThreadCut::segment_before(Place end) const {
 }
 
 void ThreadCut::find_state() {
-  const std::vector<reader::BlockView> blocks = segment_before(from_);
+  const std::vector<reader::StoredBlock> blocks = segment_before(from_);
   continues_ = !blocks.empty();
   whole_ = blocks_.empty() ||
            (blocks_.front().sequence == 0 && (blocks.empty() ? from_.block == 0 : blocks.front().sequence == 0));
   const bool first = continues_ && blocks.front().sequence == blocks_.front().sequence;
-  for (const reader::BlockView& block : blocks) {
-    stacks_ = stacks_ || std::any_of(block.events.begin(), block.events.end(), [](Event event) {
+  for (const reader::StoredBlock& block : blocks) {
+    if (!block.may_have_stacks()) continue;
+    const std::span<const Event> events = read_(block).events;
+    stacks_ = stacks_ || std::any_of(events.begin(), events.end(), [](Event event) {
                 return format::event_is(event, Mark::kSetPlace) || format::event_is(event, Mark::kSwitched);
               });
     if (stacks_) break;
@@ -295,7 +298,7 @@ void ThreadCut::find_aside() {
   std::set<std::uint64_t> stacks;
   std::set<std::uint64_t> jumps;
   for (std::size_t i = from_.block; i < blocks_.size() && i <= to_.block; ++i) {
-    const std::span<const Event> events = blocks_[i].events;
+    const std::span<const Event> events = events_of(i);
     for (std::size_t k = 0; k + 1 < events.size(); ++k) {
       if (format::event_is(events[k], Mark::kJumped)) jumps.insert(format::event_place(events[k + 1]));
       if (format::event_is(events[k], Mark::kSwitched) && k + 2 < events.size())
@@ -355,9 +358,9 @@ void ThreadCut::within(Sink& sink) const {
   sink.flush();
   std::set<std::uint64_t> gone = gone_;
   for (std::size_t i = from_.block; i < blocks_.size() && (i < to_.block || (i == to_.block && to_.event != 0)); ++i) {
-    const reader::BlockView& block = blocks_[i];
+    const reader::BlockView block = read_(blocks_[i]);
     if (i != from_.block && is_boundary(i)) {
-      sink.gap(block.sequence - blocks_[i - 1].sequence - 1);
+      sink.gap(block.sequence - blocks_[i - 1].next_sequence);
       gone.clear();  // behind a gap all places are unknown
     }
     const std::size_t begin = i == from_.block ? from_.event : 0;

@@ -35,9 +35,11 @@ class ThreadCut {
   };
   class Sink;
 
+  /// Good until those of another block are asked for.
+  std::span<const format::Event> events_of(std::size_t block) const { return read_(blocks_[block]).events; }
   Place first_at(std::uint64_t ticks, Place from) const;
-  bool is_boundary(std::size_t block) const { return blocks_[block].sequence != blocks_[block - 1].sequence + 1; }
-  std::vector<reader::BlockView> segment_before(Place end) const;
+  bool is_boundary(std::size_t block) const { return blocks_[block].sequence != blocks_[block - 1].next_sequence; }
+  std::vector<reader::StoredBlock> segment_before(Place end) const;
   void find_state();
   void find_values(const ThreadIndex& thread);
   Place with_values(Place at) const;
@@ -56,7 +58,8 @@ class ThreadCut {
   const reader::Trace& trace_;
   const reader::Process& process_;
   const Scope::Part& part_;
-  std::span<const reader::BlockView> blocks_;
+  mutable reader::EventReader read_;
+  std::span<const reader::StoredBlock> blocks_;
   reader::Thread thread_;
   Place from_;              // the first event of the range
   Place to_;                // the first one behind it

@@ -17,22 +17,6 @@
 
 namespace karst::engine {
 
-std::uint64_t last_event_of(const reader::BlockView& block) {
-  for (std::size_t i = block.events.size(); i != 0; --i) {
-    // Marks are followed by words that are no times.
-    if (block.events[i - 1] != 0 && !format::event_is_mark(block.events[i - 1]))
-      return format::event_ticks(block.events[i - 1], block.ticks);
-  }
-  return block.ticks;
-}
-
-std::uint64_t first_event_of(const reader::BlockView& block) {
-  for (const format::Event event : block.events) {
-    if (event != 0 && !format::event_is_mark(event)) return format::event_ticks(event, block.ticks);
-  }
-  return block.ticks;
-}
-
 namespace {
 
 std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }

@@ -200,10 +200,6 @@ class TraceIndex {
   mutable LateParts late_;
 };
 
-/// The time of a block's first event that has one, or of its start.
-std::uint64_t first_event_of(const reader::BlockView& block);
-/// The same of its last.
-std::uint64_t last_event_of(const reader::BlockView& block);
 
 /// Runs `work(i)` for i below `count` on as many threads as there are processors. What one of them throws is thrown
 /// here, when the others have ended; what was not begun by then is left out.

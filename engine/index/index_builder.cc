@@ -34,9 +34,9 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
     add({joined, index.first_ticks, blocks.front().sequence, true});
   }
   for (std::size_t i = 1; i < blocks.size(); ++i) {
-    if (blocks[i].sequence == blocks[i - 1].sequence + 1) continue;
-    const std::uint64_t end = first_event_of(blocks[i]);
-    add({last_event_of(blocks[i - 1]), end, blocks[i].sequence - blocks[i - 1].sequence - 1, recycled});
+    if (blocks[i].sequence == blocks[i - 1].next_sequence) continue;
+    const std::uint64_t end = blocks[i].first_ticks();
+    add({blocks[i - 1].last_ticks(), end, blocks[i].sequence - blocks[i - 1].next_sequence, recycled});
   }
   if (index.gaps.size() > kMaxGaps) {
     std::nth_element(index.gaps.begin(), index.gaps.begin() + kMaxGaps, index.gaps.end(),
@@ -66,8 +66,8 @@ void take_facts(ThreadIndex& index, const reader::Calls& calls) {
 IndexBuilder::IndexBuilder(TraceIndex& index, IndexProgress& progress, Preview* preview)
     : index_(index), progress_(progress), preview_(preview), threads_(index.threads_.size()) {
   for (std::size_t i = 0; i < threads_.size(); ++i) {
-    for (const reader::BlockView& block : index_.trace().blocks(*index_.threads_[i].thread))
-      threads_[i].events += block.events.size();
+    for (const reader::StoredBlock& block : index_.trace().blocks(*index_.threads_[i].thread))
+      threads_[i].events += block.size();
   }
   order_.resize(threads_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -173,7 +173,7 @@ void IndexBuilder::read_part(const Job& job) {
   part.owned = calls;
   find_gaps(index_.trace(), part);
   part.unread_from = calls->last_ticks;
-  part.last_ticks = last_event_of(index_.trace().blocks(*part.thread).back());
+  part.last_ticks = index_.trace().blocks(*part.thread).back().last_ticks();
   part.lanes.build(part.calls);
   if (!limits.is_stopped()) preview_->add(job.thread, std::move(part));
 }

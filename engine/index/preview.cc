@@ -16,8 +16,8 @@ void Preview::begin(const TraceIndex& listed) {
   for (ThreadIndex& thread : first->threads_) {
     const auto blocks = first->trace().blocks(*thread.thread);
     if (blocks.empty()) continue;
-    thread.first_ticks = first_event_of(blocks.front());
-    thread.last_ticks = last_event_of(blocks.back());
+    thread.first_ticks = blocks.front().first_ticks();
+    thread.last_ticks = blocks.back().last_ticks();
     thread.unread_from = thread.first_ticks;
     first->last_ = std::max(first->last_, thread.last_ticks);
   }

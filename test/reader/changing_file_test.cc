@@ -100,9 +100,9 @@ TEST_F(ChangingFile, OneWhoseExitsBecomeEntersIsNoEnd) {
 TEST(ChangingBlocks, MoreEntersThanWereCountedAreLeftOut) {
   std::vector<format::Event> events;
   for (std::uint32_t i = 0; i < 100'000; ++i) events.push_back(enter(1000 + i, 1));
-  const reader::BlockView block{0, 1000, events};
+  const reader::StoredBlock block(reader::BlockView{0, 1000, events});
   const auto small = test::small_values();
-  reader::Rebuilder rebuilder(small.process, 3);
+  reader::Rebuilder rebuilder(small.process, reader::EventReader(nullptr), 3);
   rebuilder.segment({&block, 1}, true, 0);
   const auto calls = rebuilder.finish();
   EXPECT_EQ(calls.size(), 3U);

@@ -92,7 +92,9 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
       line("thread {} tid {} exited {} from {} to {} overwritten {} lost {} name {}", thread.index, thread.tid,
            thread.exited ? 1 : 0, thread.joined_ticks, thread.exited_ticks, thread.overwritten_events,
            thread.lost_events, escaped(thread.name));
-      for (const auto& block : trace.blocks(thread)) {
+      reader::EventReader read = trace.event_reader();
+      for (const auto& stored : trace.blocks(thread)) {
+        const reader::BlockView block = read(stored);
         line("block {} ticks {} events {}", block.sequence, block.ticks, block.events.size());
         for (const auto event : block.events) {
           if (event == 0) {

@@ -313,11 +313,11 @@ TEST(Fibers, SurviveAnything) {
     for (const reader::Thread& thread : trace.processes()[0].threads) {
       std::uint64_t events = 0;
       std::uint64_t sequence = 0;
-      for (const reader::BlockView& block : trace.blocks(thread)) {
-        EXPECT_FALSE(thread.fiber && block.events.empty());
+      for (const reader::StoredBlock& block : trace.blocks(thread)) {
+        EXPECT_FALSE(thread.fiber && block.size() == 0);
         EXPECT_TRUE(events == 0 || block.sequence > sequence);
         sequence = block.sequence;
-        events += block.events.size();
+        events += block.size();
       }
       EXPECT_LE(events, 4 * calls + 4);
       const Calls rebuilt = reader::rebuild_calls(trace, thread);

@@ -157,7 +157,7 @@ TEST(RoundTrip, SeveralProcessesKeepApart) {
   EXPECT_EQ(trace->processes()[0].functions.size(), 1U);
   const auto& thread = trace->processes()[1].threads.at(0);
   EXPECT_EQ(thread.process, 1U);
-  EXPECT_EQ(trace->blocks(thread)[0].events.size(), 2U);
+  EXPECT_EQ(trace->blocks(thread)[0].size(), 2U);
 }
 
 TEST_F(WriterTest, TheFinalNameAppearsOnlyWithFinish) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <list>
 #include <map>
 #include <span>
 #include <tuple>
@@ -30,7 +31,8 @@ struct Subject {
   const reader::Trace& trace;
   const reader::Process& process;
   const reader::Thread& thread;
-  std::span<const BlockView> blocks;
+  std::span<const reader::StoredBlock> stored;
+  std::vector<BlockView> blocks;  ///< the same with their events
   Calls calls;
   std::vector<std::string>& wrong;
 
@@ -45,7 +47,12 @@ struct Subject {
     };
   }
   /// One piece without a gap.
-  bool is_whole() const { return blocks.back().sequence - blocks.front().sequence + 1 == blocks.size(); }
+  bool is_whole() const {
+    for (std::size_t i = 1; i < stored.size(); ++i)
+      if (!follows(i)) return false;
+    return true;
+  }
+  bool follows(std::size_t i) const { return i != 0 && stored[i - 1].next_sequence == stored[i].sequence; }
   std::uint64_t end() const {
     const std::uint64_t ended = thread.exited_ticks != 0 ? thread.exited_ticks : process.end_ticks;
     return std::max(calls.last_ticks, ended);
@@ -65,12 +72,12 @@ using Item = std::tuple<std::uint32_t, std::uint64_t>;  // function and begin, o
 
 /// Before `last` there are whole blocks, of it the events up to `until`.
 void compare_open(const Subject& s, const collect::OpenCalls& before, std::size_t last, std::uint64_t until) {
-  std::vector<BlockView> blocks(s.blocks.begin(), s.blocks.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+  std::vector<reader::StoredBlock> blocks(s.stored.begin(), s.stored.begin() + static_cast<std::ptrdiff_t>(last) + 1);
   std::size_t first = last;
-  while (first != 0 && blocks[first - 1].sequence + 1 == blocks[first].sequence) --first;
-  BlockView& cut = blocks.back();
+  while (s.follows(first)) --first;
+  const BlockView& cut = s.blocks[last];
   const walk::Part part = walk::within(cut.events.data(), cut.events.size(), cut.ticks, 0, until);
-  cut.events = cut.events.first(part.count);
+  blocks.back() = blocks.back().first(part.count);
   const reader::OpenState expected = reader::open_state(s.trace, s.thread, std::span(blocks).subspan(first));
   collect::OpenCalls open = before;
   open.consume(s.blocks[last].events, s.blocks[last].ticks, until, s.tail_owner());
@@ -93,12 +100,10 @@ void compare_open(const Subject& s, const collect::OpenCalls& before, std::size_
 
 void compare_open(const Subject& s) {
   collect::OpenCalls open;
-  std::uint64_t next = 0;
   const std::size_t step = s.blocks.size() / kMoments + 1;
   for (std::size_t i = 0; i < s.blocks.size(); ++i) {
     const BlockView& block = s.blocks[i];
-    if (block.sequence != next) open.forget();
-    next = block.sequence + 1;
+    if (!s.follows(i) && block.sequence != 0) open.forget();
     if (i % step == 0) {
       const std::size_t stride = s.blocks.size() > kMoments ? block.events.size() : block.events.size() / kMoments + 1;
       for (std::size_t at = 0; at < block.events.size(); at += stride)
@@ -160,7 +165,11 @@ void compare_budget(const Subject& s, std::size_t& compared) {
   std::vector<reader::Function> functions = s.process.functions;
   std::erase_if(functions, [](const reader::Function& f) { return f.id == 0; });
   writer.add_functions(0, functions);
-  for (const BlockView& block : s.blocks) writer.add_block(0, 0, block.sequence + 1, block.ticks, block.events);
+  std::uint64_t sequence = 0;
+  for (std::size_t i = 0; i < s.blocks.size(); ++i) {
+    sequence += s.follows(i) ? 1 : 2;
+    writer.add_block(0, 0, sequence, s.blocks[i].ticks, s.blocks[i].events);
+  }
   if (!writer.finish().ok()) return s.complain("a trace in memory cannot be written");
   const auto trace = reader::Trace::open_memory(bytes, "copy");
   if (!trace.ok() || trace->processes().empty()) return s.complain("a trace in memory cannot be read");
@@ -176,8 +185,7 @@ void compare_budget(const Subject& s, std::size_t& compared) {
   sample.set_owner_of(owner_of, const_cast<collect::TailOwner*>(&tail_owner));
   for (std::size_t i = 0; i < s.blocks.size(); ++i) {
     const BlockView& block = s.blocks[i];
-    const bool follows = i != 0 && s.blocks[i - 1].sequence + 1 == block.sequence;
-    sample.add(block.events.data(), static_cast<std::uint32_t>(block.events.size()), block.ticks, 0, 1, follows);
+    sample.add(block.events.data(), static_cast<std::uint32_t>(block.events.size()), block.ticks, 0, 1, s.follows(i));
   }
   sample.finish();
   if (sample.forgot()) return;
@@ -203,12 +211,32 @@ void compare_budget(const Subject& s, std::size_t& compared) {
 
 }  // namespace
 
+namespace {
+
+/// Blocks whose events lie in `memory`.
+std::vector<BlockView> read_all(const reader::Trace& trace, std::span<const reader::StoredBlock> stored,
+                                std::list<std::vector<format::Event>>& memory) {
+  reader::EventReader read = trace.event_reader();
+  std::vector<BlockView> blocks;
+  for (const reader::StoredBlock& block : stored) {
+    const BlockView view = read(block);
+    const auto& events = memory.emplace_back(view.events.begin(), view.events.end());
+    blocks.push_back({view.sequence, view.ticks, events});
+  }
+  return blocks;
+}
+
+}  // namespace
+
 Agreement agreement_on(const reader::Trace& trace) {
   Agreement result;
   std::vector<std::string>& wrong = result.wrong;
   for (const reader::Process& process : trace.processes())
     for (const reader::Thread& thread : process.threads) {
-      const Subject s{trace, process, thread, trace.blocks(thread), reader::rebuild_calls(trace, thread), wrong};
+      std::list<std::vector<format::Event>> memory;
+      const std::span<const reader::StoredBlock> stored = trace.blocks(thread);
+      const Subject s{
+          trace, process, thread, stored, read_all(trace, stored, memory), reader::rebuild_calls(trace, thread), wrong};
       if (s.blocks.empty() || !process.switching.empty()) continue;
       compare_count(s);
       compare_open(s);
