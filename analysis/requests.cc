@@ -38,15 +38,14 @@ std::vector<RequestWork> work_on_requests(const reader::Calls& calls) {
 
 namespace {
 
-// Whether a note of the thread about requests is one: is_one(kind, number).
+constexpr std::uint32_t bit_of(NoteKind kind) { return std::uint32_t{1} << static_cast<std::uint32_t>(kind); }
+
+// Whether a note of the thread, of one of some kinds, is one: is_one(kind, number).
 template <typename IsOne>
-bool any_note(const reader::Trace& trace, const reader::Thread& thread, IsOne&& is_one) {
-  constexpr auto bit = [](NoteKind kind) { return std::uint32_t{1} << static_cast<std::uint32_t>(kind); };
-  constexpr std::uint32_t kRequests =
-      bit(NoteKind::kRequest) | bit(NoteKind::kRequestBegin) | bit(NoteKind::kRequestEnd);
+bool any_note(const reader::Trace& trace, const reader::Thread& thread, std::uint32_t kinds, IsOne&& is_one) {
   reader::EventReader read = trace.event_reader();
   for (const reader::StoredBlock& stored : trace.blocks(thread)) {
-    if (!stored.may_have_notes(kRequests)) continue;
+    if (!stored.may_have_notes(kinds)) continue;
     const reader::BlockView block = read(stored);
     for (std::size_t i = 0; i < block.events.size(); ++i) {
       if (!event_is(block.events[i], format::Mark::kNoteHead)) continue;
@@ -64,18 +63,20 @@ bool any_note(const reader::Trace& trace, const reader::Thread& thread, IsOne&& 
 }  // namespace
 
 bool worked_on(const reader::Trace& trace, const reader::Thread& thread, std::uint64_t id) {
-  return any_note(trace, thread,
+  return any_note(trace, thread, bit_of(NoteKind::kRequest),
                   [id](NoteKind kind, std::uint64_t number) { return kind == NoteKind::kRequest && number == id; });
 }
 
 bool tells_of_requests(const reader::Trace& trace, const reader::Thread& thread) {
-  return any_note(trace, thread, [](NoteKind kind, std::uint64_t) {
+  constexpr std::uint32_t kRequests =
+      bit_of(NoteKind::kRequest) | bit_of(NoteKind::kRequestBegin) | bit_of(NoteKind::kRequestEnd);
+  return any_note(trace, thread, kRequests, [](NoteKind kind, std::uint64_t) {
     return kind == NoteKind::kRequest || kind == NoteKind::kRequestBegin || kind == NoteKind::kRequestEnd;
   });
 }
 
 bool has_note(const reader::Trace& trace, const reader::Thread& thread, NoteKind kind) {
-  return any_note(trace, thread, [kind](NoteKind its, std::uint64_t) { return its == kind; });
+  return any_note(trace, thread, bit_of(kind), [kind](NoteKind its, std::uint64_t) { return its == kind; });
 }
 
 namespace {

@@ -321,10 +321,10 @@ struct PackedHeader {
   std::uint32_t event_count;
   std::uint32_t enters;                  ///< events without the exit bit
   std::uint32_t notes;                   ///< bit n: there is a note of kind n; 0: a mark about stacks; 31: other kinds
-  std::uint32_t stored[kPackedStreams];  ///< bytes of each stream in the file
-  std::uint32_t raw[kPackedStreams];     ///< and decoded
+  std::uint32_t stored[7];  ///< bytes of each stream in the file
+  std::uint32_t raw[7];     ///< and decoded
 };
-static_assert(sizeof(PackedHeader) == 112);
+static_assert(sizeof(PackedHeader) == 112 && kPackedStreams == 7);
 
 /// INLN. A function that the compiler made part of another one, as debug information tells it; nothing here was
 /// measured. Of one function the records follow each other, parents before children.

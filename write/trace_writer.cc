@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,7 +15,7 @@
 #include "format/moments.h"
 #include "format/trace.h"
 #include "write/output_file.h"
-#include "write/pack.h"
+#include "write/packs.h"
 
 namespace karst::writing {
 namespace {
@@ -25,7 +24,6 @@ using format::ChunkType;
 using format::StringRef;
 
 constexpr std::size_t kBlocksTarget = std::size_t{1} << 20;  // a cut file loses at most about this much
-constexpr std::size_t kMostInPacks = std::size_t{1} << 23;   // events that wait for others of their threads
 constexpr std::size_t kTableTarget = std::size_t{16} << 20;  // bounds what a reader decodes at once
 constexpr std::size_t kMaxText = std::size_t{8} << 20;       // longer names are cut; far above any real one
 constexpr std::size_t kMaxSource = format::kMaxChunkSize - (std::size_t{1} << 20);
@@ -59,9 +57,6 @@ struct TraceWriter::Impl {
   void write_end();
   format::FileHeader file_header() const;
   void flush_blocks();
-  void add_to_pack(const Pack& block, std::span<const format::Event> events);
-  void write_pack(Pack& pack);
-  void flush_packs();
   void flush_sources();
   void flush_pending() {
     flush_blocks();
@@ -80,10 +75,7 @@ struct TraceWriter::Impl {
   std::vector<std::byte> blocks;
   format::BlocksHeader blocks_header{};
 
-  // PACK chunks that are being filled, by process and thread.
-  std::unique_ptr<Packer> packer;  // null: events are not packed
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Pack> packs;
-  std::size_t in_packs = 0;  // events
+  std::unique_ptr<Packs> packs;  // PACK chunks that are being filled; null: events are not packed
 
   // The SRCF chunk that is being filled.
   std::vector<format::SourceRecord> source_records;
@@ -218,32 +210,6 @@ void TraceWriter::Impl::flush_blocks() {
   write_chunk(ChunkType::kBlocks, blocks, false);
   blocks.clear();
   blocks_header = {};
-}
-
-void TraceWriter::Impl::write_pack(Pack& pack) {
-  if (pack.events.empty()) return;
-  write_chunk(ChunkType::kPacked, packer->pack(pack), false);
-  in_packs -= pack.events.size();
-  pack.events.clear();
-}
-
-void TraceWriter::Impl::add_to_pack(const Pack& block, std::span<const format::Event> added) {
-  Pack& pack = packs[{block.process, block.thread}];
-  if (!pack.takes(block.sequence, block.ticks, added.size())) write_pack(pack);
-  if (pack.events.empty()) {
-    std::vector<format::Event> memory = std::move(pack.events);
-    pack = block;
-    pack.events = std::move(memory);
-  }
-  pack.events.insert(pack.events.end(), added.begin(), added.end());
-  pack.blocks = static_cast<std::uint32_t>(block.sequence - pack.sequence + 1);
-  in_packs += added.size();
-  if (in_packs > kMostInPacks) flush_packs();
-}
-
-void TraceWriter::Impl::flush_packs() {
-  for (auto& [thread, pack] : packs) write_pack(pack);
-  packs.clear();
 }
 
 void TraceWriter::Impl::flush_sources() {
@@ -504,11 +470,10 @@ void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Sw
 }
 
 void TraceWriter::add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
-                            std::span<const format::Event> events) {
-  if (impl_->packer && events.size() <= format::kMaxPackedEvents) {
-    impl_->flush_sources();
+                            std::span<const format::Event> events, std::uint32_t blocks) {
+  if (impl_->packs && events.size() <= format::kMaxPackedEvents) {
     impl_->events += events.size();
-    impl_->add_to_pack({process, thread, sequence, 1, ticks}, events);
+    impl_->packs->add({process, thread, sequence, blocks, ticks}, events);
     return;
   }
   const std::size_t size = sizeof(format::BlockRecord) + events.size_bytes();
@@ -532,7 +497,11 @@ void TraceWriter::add_block(std::uint32_t process, std::uint32_t thread, std::ui
 }
 
 void TraceWriter::pack_events() {
-  if (!impl_->packer) impl_->packer = std::make_unique<Packer>();
+  if (impl_->packs) return;
+  impl_->packs = std::make_unique<Packs>([impl = impl_.get()](const auto&, std::span<const std::byte> payload) {
+    impl->flush_pending();
+    impl->write_chunk(ChunkType::kPacked, payload, false);
+  });
 }
 
 bool TraceWriter::add_source(std::string_view path, std::string_view text) {
@@ -562,7 +531,7 @@ Descriptor TraceWriter::duplicate() const { return impl_->file.duplicate(); }
 const std::filesystem::path& TraceWriter::path() const { return impl_->file.path(); }
 
 Status TraceWriter::keep_events() {
-  impl_->flush_packs();
+  if (impl_->packs) impl_->packs->flush();
   impl_->flush_pending();
   const std::uint64_t end_at = impl_->file.size();
   impl_->write_end();
@@ -572,7 +541,7 @@ Status TraceWriter::keep_events() {
 }
 
 Status TraceWriter::finish() {
-  impl_->flush_packs();
+  if (impl_->packs) impl_->packs->flush();
   impl_->flush_pending();
   impl_->write_end();
   if (!impl_->misuse.empty()) return Error{impl_->misuse};

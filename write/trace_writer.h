@@ -69,9 +69,10 @@ class TraceWriter {
   void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
   /// From here on events are packed (PACK), which takes a tenth of the space, rather than put down as they are (BLKS).
   void pack_events();
-  /// Part of a BLKS or PACK chunk: one block. Blocks of a thread are to come in rising `sequence`.
+  /// Part of a BLKS or PACK chunk: one block, or, where events are packed, `blocks` that follow each other. Those of a
+  /// thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
-                 std::span<const format::Event> events);
+                 std::span<const format::Event> events, std::uint32_t blocks = 1);
   /// INLN.
   void add_inlined(std::uint32_t process, const reader::InlinedTable& inlined);
   /// A chunk of another trace as it is; the caller counts its events and says whether it has names.

@@ -72,6 +72,7 @@ struct RunOptions {
   std::vector<std::string> plugins;
   bool no_source = false;
   bool raw_events = false;
+  bool all = false;
   std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
   StateArguments states;
   SystemArguments system;
@@ -375,6 +376,11 @@ Run::Ended Run::open_outputs() {
   auto writer = writing::TraceWriter::create(output_);
   if (!writer) return fail(writer.error());
   writer_.emplace(std::move(*writer));
+  if (!options_.all) return std::nullopt;
+  if (options_.raw_events) return fail(Error{"--all packs events: leave --raw-events out"});
+  auto spool = collect::SpoolFile::create(std::filesystem::path(output_).parent_path());
+  if (!spool) return fail(spool.error());
+  launch_.all = std::move(*spool);
   return std::nullopt;
 }
 
@@ -504,6 +510,9 @@ void register_run(Command app, int& status) {
         .type_name("FILE");
     options->program.flags.add(command, format::kTraceOptions);
     command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+    command.add_flag("--all", options->all,
+                     "Keep all calls, on the disk, not the newest that fit into --memory; what the disk and karst are "
+                     "too slow for is lost and counted");
     command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
     command.add_flag(std::string("--live{") + kLiveToStderr + "}", options->live,
                      "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");

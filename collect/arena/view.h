@@ -31,6 +31,9 @@ struct ArenaBlock {
   std::uint64_t sequence = 0;
   std::uint64_t ticks = 0;
   std::uint64_t generation = 0;
+  std::uint32_t blocks = 1;  ///< so many sequence numbers from `sequence` on: of blocks that were put together
+
+  std::uint64_t next_sequence() const { return sequence + blocks; }
 };
 
 /// Calls that a process watched for and did not keep, or did not watch.
@@ -82,6 +85,8 @@ class ArenaView {
   std::vector<ArenaBlock> blocks() const;
   /// The same without those that were kept.
   std::vector<ArenaBlock> ring_blocks() const;
+  /// Blocks that threads have had so far, about.
+  std::uint64_t blocks_handed_out() const { return now().hand; }
   /// Blocks that the ring has room for.
   std::uint32_t block_capacity() const;
   /// Threads that ever made a traced call.

@@ -232,6 +232,7 @@ class Launcher {
 
   LaunchResult wait() {
     raise_descriptor_limit();  // each process that lives has one
+    processes_.keep_all(options_.all);
     while (!stop_) {
       std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
       session_.add_descriptors(descriptors);
@@ -241,7 +242,8 @@ class Launcher {
       const std::size_t end_of_processes = descriptors.size();
       triggers_.add_descriptors(descriptors);
       const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting()) || unsure_;
-      kernel::wait_for(descriptors, look_again ? 50 : -1);
+      const int drain_again = processes_.drain();
+      kernel::wait_for(descriptors, drain_again >= 0 ? drain_again : look_again ? 50 : -1);
       take_hits();  // before a report that the process has become another program
       // Reports before ends: one that a process sent before it died is there by then.
       take_reports();
@@ -296,6 +298,9 @@ class Launcher {
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
     result_.names_off = chooser_.names_off();
+    if (options_.all && !options_.all->failure().empty())
+      result_.problems.push_back({"calls after some moment are missing, as they could not be written: " +
+                                  options_.all->failure() + "; free the disk, or put the trace elsewhere (-o)"});
     if (session_.lost() != 0)
       result_.problems.push_back(
           {std::to_string(session_.lost()) +

@@ -134,6 +134,7 @@ void Processes::begin(Arrival arrival) {
     if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == view->parent_pid())
       parent = static_cast<std::int64_t>(i);
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
+  if (spool_) process.history.keep_all(spool_);
   watched_.push_back(
       {arrival.pid, std::move(pidfd), own_pid, start_ticks, std::move(process), {}, true, false, false, unwatched});
   arrival.reply();
@@ -247,6 +248,16 @@ pid_t Processes::parent_of(pid_t pid) {
   const Watched* watched = latest(pid);
   const std::int64_t parent = watched != nullptr ? watched->process.parent : -1;
   return parent >= 0 ? watched_[static_cast<std::size_t>(parent)].pid : 0;
+}
+
+int Processes::drain() {
+  constexpr int kSlowest = 16;
+  if (!spool_) return -1;
+  bool any = false;
+  for (Watched& w : watched_)
+    if (w.left()) any = w.process.history.drain_if_due() || any;
+  drain_again_ms_ = any ? 1 : std::min(2 * drain_again_ms_, kSlowest);
+  return drain_again_ms_;
 }
 
 void Processes::for_each(const std::function<void(std::size_t, RecordedProcess&)>& use) {

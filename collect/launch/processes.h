@@ -64,6 +64,11 @@ class Processes {
   /// Calls it for each image with an arena, with a number that stays the same.
   void for_each(const std::function<void(std::size_t, RecordedProcess&)>& use);
 
+  /// All that processes record from here on is taken out of their memory before they overwrite it, as long as drain()
+  /// is called often. It returns the milliseconds after which it is to be called again; -1: that is not needed.
+  void keep_all(std::shared_ptr<SpoolFile> file) { spool_ = std::move(file); }
+  int drain();
+
   /// All processes, parents before their children. `program`: whose last image ended with `wait_status`.
   std::vector<RecordedProcess> take(pid_t program, std::int32_t wait_status);
   std::vector<reader::Problem>& problems() { return problems_; }
@@ -94,7 +99,9 @@ class Processes {
   void note_dropped_messages(Watched& watched);
 
   FunctionChooser& chooser_;
-  std::vector<Watched> watched_;  ///< in order of arrival
+  int drain_again_ms_ = 1;
+  std::shared_ptr<SpoolFile> spool_;  // null: what is overwritten is gone
+  std::vector<Watched> watched_;      ///< in order of arrival
   std::vector<Silent> silent_;
   bool between_arenas_ = false;
   std::set<std::uint64_t> inodes_;  ///< of all arenas

@@ -25,12 +25,13 @@ class CallCounter : public walk::PlainWalker<CallCounter, walk::GrowingMemory<>>
     walk<false>(events.data(), events.size(), block_ticks);
     keep_ = rows_;
   }
-  /// The words of block `sequence`, or a part of them.
-  void count(std::span<const format::Event> events, std::uint64_t sequence, std::uint64_t block_ticks) {
+  /// The words of block `sequence`, or a part of them; or of `blocks` from there on.
+  void count(std::span<const format::Event> events, std::uint64_t sequence, std::uint64_t block_ticks,
+             std::uint32_t blocks = 1) {
     if (next_ != 0 && sequence != next_) forget(last_);
     if (next_ != 0 ? sequence != next_ : !begun_) start_segment(sequence == 0);
     begun_ = true;
-    next_ = sequence + 1;
+    next_ = sequence + blocks;
     walk<false>(events.data(), events.size(), block_ticks);
   }
   std::uint64_t calls() const { return calls_; }

@@ -13,7 +13,8 @@ using namespace format;
 
 namespace {
 constexpr std::uint32_t kKept = 0xffffffffU;  // the index of blocks that lie here, not in the arena
-}
+constexpr std::uint64_t kSpooled = 1;         // generation of blocks of the spool: no block is one that is odd
+}  // namespace
 
 History::History(reader::Process process, const ClockPair& start, std::optional<sandbox::Credentials> owner)
     : copy_(std::make_unique<Copy>()) {
@@ -25,13 +26,21 @@ History::History(reader::Process process, const ClockPair& start, std::optional<
   copy_->owner = std::move(owner);
 }
 
+bool History::drain_if_due() {
+  if (!spool_ || !arena_ || !spool_->is_due(*arena_)) return false;
+  spool_->drain(*arena_);
+  return true;
+}
+
 void History::detach() {
   if (!arena_) return;
   auto copy = std::make_unique<Copy>();
   copy->start = arena_->start();
   std::vector<bool> seen(arena_->function_count() + std::size_t{1});
+  if (spool_) std::copy_n(spool_->seen().begin(), std::min(seen.size(), spool_->seen().size()), seen.begin());
   std::vector<Event> buffer;
   for (ArenaBlock block : arena_->blocks()) {
+    if (spool_ && spool_->has(block.thread, block.sequence)) continue;
     const auto events = arena_->read(block, buffer);
     if (events.empty()) continue;
     for (const Event e : events)
@@ -70,17 +79,50 @@ void History::detach() {
   arena_.reset();
 }
 
-reader::Process History::process() const { return arena_ ? arena_->process() : copy_->process; }
+reader::Process History::process() const {
+  reader::Process process = arena_ ? arena_->process() : copy_->process;
+  if (!spool_) return process;
+  const auto gone = [&process] {
+    std::uint64_t events = 0;
+    for (const reader::Thread& thread : process.threads) events += thread.overwritten_events;
+    return events;
+  };
+  process.overwritten_events -= std::min(process.overwritten_events, gone());  // what is left is of earlier threads
+  count_what_is_gone(process.threads);
+  process.overwritten_events += gone();
+  return process;
+}
 
 std::vector<reader::Thread> History::threads() const {
   return arena_ ? arena_->process_without_functions().threads : copy_->process.threads;
+}
+
+/// With a spool, what is overwritten is not gone: what lies between blocks is.
+void History::count_what_is_gone(std::vector<reader::Thread>& threads) const {
+  std::map<std::uint32_t, std::uint64_t> missing, next;
+  std::vector<ArenaBlock> all = blocks();
+  std::sort(all.begin(), all.end(), [](const ArenaBlock& a, const ArenaBlock& b) { return a.sequence < b.sequence; });
+  for (const ArenaBlock& block : all) {
+    std::uint64_t& expected = next[block.thread];
+    if (block.sequence > expected) missing[block.thread] += block.sequence - expected;
+    expected = block.next_sequence();
+  }
+  for (reader::Thread& thread : threads) thread.overwritten_events = missing[thread.index] * kEventsPerBlock;
 }
 
 ClockPair History::start() const { return arena_ ? arena_->start() : copy_->start; }
 
 std::vector<ArenaBlock> History::blocks() const {
   std::vector<ArenaBlock> blocks = arena_ ? arena_->blocks() : copy_->blocks;
-  if (kept_.empty()) return blocks;
+  if (spool_) {
+    spool_->finish();
+    std::erase_if(blocks, [this](const ArenaBlock& b) { return spool_->has(b.thread, b.sequence); });
+    for (ArenaBlock block : spool_->blocks()) {
+      block.generation = kSpooled;
+      blocks.push_back(block);
+    }
+  }
+  if (kept_.empty() && !spool_) return blocks;
   std::set<std::pair<std::uint32_t, std::uint64_t>> there;
   for (const ArenaBlock& block : blocks) there.emplace(block.thread, block.sequence);
   for (const auto& [key, kept] : kept_)
@@ -160,6 +202,7 @@ std::span<const Event> History::read_kept(const ArenaBlock& block) const {
 
 std::span<const Event> History::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
   if (block.index == kKept) return read_kept(block);
+  if (spool_ && block.generation == kSpooled) return spool_->read(block.index);
   if (arena_) {
     const auto events = arena_->read(block, buffer);
     return events.data() != nullptr ? events : read_kept(block);  // recycled since it was listed
@@ -214,7 +257,7 @@ OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64
     if (events.empty()) continue;
     if (blocks[i].sequence != point.next_sequence) point.open.forget();
     point.open.consume(events, blocks[i].ticks, ~std::uint64_t{0}, tail_owner);
-    point.next_sequence = blocks[i].sequence + 1;
+    point.next_sequence = blocks[i].next_sequence();
   }
   OpenCalls open = point.open;
   if (!blocks.empty()) {

@@ -15,6 +15,7 @@
 
 #include "collect/arena/view.h"
 #include "collect/record/open_calls.h"
+#include "collect/record/spool.h"
 #include "format/event.h"
 #include "reader/model.h"
 
@@ -27,6 +28,10 @@ class History {
   /// Of a process that has no arena: of its calls nothing is known.
   History(reader::Process process, const ClockPair& start, std::optional<sandbox::Credentials> owner);
 
+  /// From here on blocks are taken out of the arena before they are overwritten: drain_if_due() is to be called
+  /// often. It returns whether there was something to take.
+  void keep_all(const std::shared_ptr<SpoolFile>& file) { spool_ = std::make_unique<Spool>(file); }
+  bool drain_if_due();
   /// Copies what the arena holds now and unmaps it. Does nothing the second time.
   void detach();
   /// Copies the blocks with events between the two times, which blocks() and read() then have also when the arena has
@@ -95,10 +100,13 @@ class History {
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> kept_;  // by thread and sequence
 
+  std::unique_ptr<Spool> spool_;  // null: what the arena overwrites is gone
+
   std::map<std::uint32_t, std::uint64_t> torn_;    // by thread: behind the last block that keep() found gone
   std::map<std::uint32_t, std::uint64_t> begins_;  // the first number of a block that is not left out
 
   void keep_block(const ArenaBlock& block, std::span<const format::Event> events);
+  void count_what_is_gone(std::vector<reader::Thread>& threads) const;
   std::span<const format::Event> read_kept(const ArenaBlock& block) const;
 };
 

@@ -25,7 +25,7 @@ RangeBegin begin_of_range(const History& history, std::uint64_t from, const std:
     std::uint64_t next = 0;
     for (; i < blocks.size() && blocks[i].thread == thread; ++i) {
       if (blocks[i].sequence != next) open.forget();
-      next = blocks[i].sequence + 1;
+      next = blocks[i].next_sequence();
       open.consume(history.read(blocks[i], buffer), blocks[i].ticks, from - 1, tail_owner);
     }
     open.leave_out_unsure(switches, from);

@@ -120,7 +120,7 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     if (events.empty()) continue;
     // Number 0 would say that the thread's history begins here.
     if (cut) put_begin(block.thread, block.sequence + 1);
-    counter_of(block.thread).count(events, block.sequence + late, block.ticks);
+    counter_of(block.thread).count(events, block.sequence + late, block.ticks, block.blocks);
     if (w.ids) {
       renumbered.assign(events.begin(), events.end());
       std::transform(renumbered.begin(), renumbered.end(), renumbered.begin(), *w.ids);
@@ -128,7 +128,7 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     }
     const std::uint64_t sequence =
         block.sequence + late + (block.thread == w.inherited.heir ? shift : 0) + (cut ? 2 : 0);
-    writer.add_block(process, block.thread, sequence, block.ticks, events);
+    writer.add_block(process, block.thread, sequence, block.ticks, events, block.blocks);
     summary.events += events.size();
     span.include(std::max(block.ticks, options.from));
     const auto has_time = [](format::Event e) { return e != 0 && format::event_has_time(e); };

@@ -32,7 +32,7 @@ struct RecordedProcess {
 };
 
 struct RecordingOptions {
-  bool source = true;       ///< keep the text of the source files
+  bool source = true;  ///< keep the text of the source files
   symbols::ResolveOptions resolve;
   std::atomic<std::uint64_t>* done = nullptr;  ///< grows to work_of() as the trace is written; may be null
   const reader::StateLog* states = nullptr;    ///< goes into the trace; may be null

@@ -7,7 +7,7 @@ import tempfile
 make_fixture, decode_trace = sys.argv[1:]
 failed = False
 with tempfile.TemporaryDirectory() as directory:
-    for kind in ("worked", "small", "notes", "logs", "synthetic"):
+    for kind in ("worked", "small", "notes", "logs", "synthetic", "packed-notes", "packed-logs", "packed-synthetic"):
         path = pathlib.Path(directory) / (kind + ".karst")
         subprocess.run([make_fixture, kind, path], check=True)
         ours = subprocess.run([make_fixture, "list", path], check=True, stdout=subprocess.PIPE).stdout

@@ -180,6 +180,52 @@ class Trace:
             self.blocks.setdefault((process, thread), []).append((sequence, ticks, words))
         check(at == len(payload), "BLKS of wrong size")
 
+    def pack(self, payload):
+        process, thread, sequence, ticks, first, last, blocks, count, enters, notes = struct.unpack_from("<IIQQQQIIII", payload)
+        sizes = struct.unpack_from("<14I", payload, 56)
+        streams, at = [], 112
+        for stored, raw, width in zip(sizes[:7], sizes[7:], (1, 1, 2, 5, 3, 5, 3)):
+            data = payload[at : at + stored]
+            data = data if stored == raw else unzstd(data)
+            check(len(data) == raw and raw % width == 0, "PACK stream")
+            streams.append([int.from_bytes(data[i : i + width], "little") for i in range(0, raw, width)])
+            at += stored
+        check(not any(payload[at:]) and len(payload) * 32 >= count - 31, "PACK padding")
+        codes, steps = streams[:2]
+        wide, long_steps, words, payloads = (iter(stream) for stream in streams[2:6])
+        ids, stack, events, times = streams[6], [], [], []
+        for code, step in zip(codes, steps):
+            ticks += step if step < 254 else 254 + next(wide) if step == 254 else next(long_steps)
+            clock, top = (ticks & 0xFFFFFFFFFF) << 24, len(stack) < 65535
+            if code == 0:
+                events.append(clock | 0x800000 | stack.pop())
+            elif code < 255:
+                events.append(clock | ids[code - 1])
+                stack += [ids[code - 1]] * top
+            else:
+                word = next(words)
+                mark = word & 0x7FFFFF if word >> 23 else 0
+                if word == 0:
+                    events.append(0)
+                elif mark in (8388354, 8388356, 8388359, 8388360):
+                    events.append(next(payloads) << 24 | word)
+                else:
+                    events.append(clock | word)
+                    if word >> 23 == 0:
+                        stack += [word] * top
+                    elif mark <= 8388351:
+                        stack = stack[:-1]
+        check(len(codes) == len(steps) == count and not list(wide) + list(long_steps) + list(words) + list(payloads), "PACK")
+        check(enters == sum(1 for e in events if not e >> 23 & 1), "PACK enters")
+        start = struct.unpack_from("<Q", payload, 16)[0]
+        marks = {e & 0xFFFFFF for e in events if (e & 0xFFFFFF) > 0x800000 + 8388351}
+        timeless = {0x800000 + mark for mark in (8388354, 8388356, 8388357, 8388359, 8388360)}
+        times = [start >> 40 << 40 | e >> 24 for e in events if e and (e & 0xFFFFFF) not in timeless]
+        check((first, last) == ((times or [start])[0], (times or [start])[-1]), "PACK times")
+        check((notes & 1) == bool(marks & {0x800000 + mark for mark in (8388353, 8388354, 8388355)}), "PACK notes")
+        self.events += count
+        self.blocks.setdefault((process, thread), []).append((sequence, start, tuple(events)))
+
     @staticmethod
     def notes(events):
         """Yields (event, kind, name, bytes) of each note of a block; the rest of a mark is no mark of its own."""

@@ -126,10 +126,11 @@ void add_logs(karst::writing::TraceWriter& writer) {
 int main(int argc, char** argv) {
   using namespace karst;
   if (argc != 3) {
-    fmt::print(stderr, "usage: make_fixture worked|small|notes|logs|synthetic|list FILE\n");
+    fmt::print(stderr,
+               "usage: make_fixture [packed-]worked|small|notes|logs|synthetic FILE\n       make_fixture list FILE\n");
     return 2;
   }
-  const std::string_view kind = argv[1];
+  std::string_view kind = argv[1];
   if (kind == "list") {
     const auto trace = reader::Trace::open(argv[2]);
     if (!trace) {
@@ -143,6 +144,10 @@ int main(int argc, char** argv) {
   if (!writer) {
     fmt::print(stderr, "{}\n", writer.error().message);
     return 1;
+  }
+  if (constexpr std::string_view kPacked = "packed-"; kind.starts_with(kPacked)) {
+    writer->pack_events();
+    kind.remove_prefix(kPacked.size());
   }
   if (kind == "worked") test::add_worked(*writer);
   if (kind == "small") test::add_small(*writer, test::small_values());

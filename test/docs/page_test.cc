@@ -15,9 +15,12 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "reader/trace.h"
+#include "reader/unpack.h"
 #include "test/docs/read_file.h"
 #include "test/docs/worked_trace.h"
 #include "test/reader/describe.h"
+#include "test/reader/small_trace.h"
+#include "write/pack.h"
 
 namespace karst::test {
 namespace {
@@ -182,16 +185,32 @@ TEST(Page, NamesTheLimitsAndVersionsOfTheHeader) {
   }
 }
 
-TEST(WorkedBytes, AreWhatTheWriterWritesAndDecodeToTheListing) {
-  const std::string page = read_file("docs/trace-format.md");
+std::vector<std::byte> bytes_of(const std::string& listing) {
   std::vector<std::byte> bytes;
-  std::istringstream rows(fenced(page, "hex"));
+  std::istringstream rows(listing);
   for (std::string row; std::getline(rows, row);) {
     if (row.empty()) continue;
     EXPECT_EQ(std::stoul(row.substr(0, 4), nullptr, 16), bytes.size()) << row;
     std::istringstream words(row.substr(6, 47));
     for (std::string word; words >> word;) bytes.push_back(static_cast<std::byte>(std::stoul(word, nullptr, 16)));
   }
+  return bytes;
+}
+
+TEST(WorkedBytes, OfPackedEventsAreWhatThePackerWrites) {
+  const std::vector<std::byte> bytes = bytes_of(fenced(read_file("docs/trace-format.md"), "packed"));
+  const std::vector<format::Event> events = {enter(1100, 1), enter(1110, 2), leave(1360, 2), leave(1670, 3)};
+  writing::Packer packer;
+  const auto packed = packer.pack({0, 0, 0, 1, 1100, events});
+  EXPECT_EQ(std::vector<std::byte>(packed.begin(), packed.end()), bytes);
+  reader::Unpacker unpacker;
+  ASSERT_TRUE(unpacker.unpack(bytes));
+  EXPECT_EQ(std::vector<format::Event>(unpacker.events().begin(), unpacker.events().end()), events);
+}
+
+TEST(WorkedBytes, AreWhatTheWriterWritesAndDecodeToTheListing) {
+  const std::string page = read_file("docs/trace-format.md");
+  const std::vector<std::byte> bytes = bytes_of(fenced(page, "hex"));
   auto trace = reader::Trace::open_memory(bytes, "worked");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_TRUE(trace->problems().empty());
