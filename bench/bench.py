@@ -20,6 +20,7 @@ import changes  # noqa: E402
 import corrected  # noqa: E402
 import files  # noqa: E402
 import imports  # noqa: E402
+import packed  # noqa: E402
 import live  # noqa: E402
 import locks  # noqa: E402
 import memory  # noqa: E402
@@ -42,8 +43,8 @@ import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
-            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "imports",
-            "query", "changes", "wrappers", "sizes", "viewer")
+            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "packed", "answers",
+            "imports", "query", "changes", "wrappers", "sizes", "viewer")
 
 
 def parse_arguments():
@@ -123,6 +124,7 @@ def main():
         "sched": lambda: states.bench_states(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "answers": lambda: answers.bench_answers(rounds, options, scratch, notes),
+        "packed": lambda: packed.bench_packed(rounds, options, scratch, notes),
         "imports": lambda: imports.bench_imports(rounds, options, scratch, notes),
         "query": lambda: query.bench_query(rounds, options, scratch, notes),
         "changes": lambda: changes.bench_changes(options.quick, scratch, notes),

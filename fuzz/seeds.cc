@@ -91,9 +91,14 @@ bool write_all(const std::filesystem::path& directory) {
       }
     }
   }
-  return ok && write(directory / "marks.karst", add_marked) && write(directory / "small.karst", [](auto& writer) {
-           karst::test::add_small(writer, karst::test::small_values());
-         });
+  return ok && write(directory / "marks.karst", add_marked) &&
+         write(directory / "packed.karst",
+               [](auto& writer) {
+                 writer.pack_events();
+                 add_marked(writer);
+               }) &&
+         write(directory / "small.karst",
+               [](auto& writer) { karst::test::add_small(writer, karst::test::small_values()); });
 }
 
 }  // namespace

@@ -67,8 +67,9 @@ std::map<std::string, std::vector<Field>> header_layouts() {
 }
 
 std::size_t size_of_type(const std::string& type) {
-  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u8", 1},  {"u16", 2}, {"u32", 4},
-                                                           {"i32", 4},   {"u64", 8}, {"str", 8}, {"u64[6]", 48}};
+  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u8", 1},      {"u16", 2},
+                                                           {"u32", 4},   {"i32", 4},     {"u64", 8},
+                                                           {"str", 8},   {"u64[6]", 48}, {"u32[7]", 28}};
   const auto at = sizes.find(type);
   return at == sizes.end() ? 0 : at->second;
 }
