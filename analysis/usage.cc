@@ -39,6 +39,16 @@ std::vector<UsageSample> usage_samples(const UsageSeries& series, const Clock& c
   return samples;
 }
 
+void cut_samples(std::vector<UsageSample>& samples, std::uint64_t begin, std::uint64_t end) {
+  const auto is_before = [](std::uint64_t ticks) {
+    return [ticks](const UsageSample& sample) { return sample.ticks < ticks; };
+  };
+  samples.erase(std::partition_point(samples.begin(), samples.end(), is_before(end)), samples.end());
+  auto first = std::partition_point(samples.begin(), samples.end(), is_before(begin));
+  if (first != samples.begin() && (first == samples.end() || first->ticks != begin)) (--first)->ticks = begin;
+  samples.erase(samples.begin(), first);
+}
+
 UsageSum usage_sum(const UsageSeries& series, const std::vector<UsageSample>& samples) {
   UsageSum sum;
   sum.readings = series.points.size();

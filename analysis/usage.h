@@ -21,6 +21,9 @@ struct UsageSample {
 /// is 0 from there on.
 std::vector<UsageSample> usage_samples(const reader::UsageSeries& series, const Clock& clock);
 
+/// Those in [begin, end). What holds at `begin` already stands first, as if it had been read then.
+void cut_samples(std::vector<UsageSample>& samples, std::uint64_t begin, std::uint64_t end);
+
 /// A series in short.
 struct UsageSum {
   std::uint64_t readings = 0;

@@ -54,7 +54,7 @@ const Relation& usage_values() {
   using Row = UsageValueRow;
   static const Relation relation{
       "usage_values", "usage_value", "A row for each value of what was used",
-      whose_usage<Row>({field<Row>("time", Type::kTime, "from when on, after the trace's first event; 0 before that",
+      whose_usage<Row>({field<Row>("time", Type::kTime, "from when on, after the trace's first event",
                                    [](const Row& r) { return r.times.since_start(r.at.ticks); })},
                        {field<Row>("value", Type::kReal, "until the next one; of what grows how much in a second",
                                    [](const Row& r) { return r.at.value; })})};

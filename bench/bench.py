@@ -42,8 +42,8 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling", "usage",
-            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "imports",
+SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
+            "usage", "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "imports",
             "query", "changes", "wrappers", "sizes", "viewer")
 
 

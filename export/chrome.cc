@@ -252,10 +252,9 @@ class ChromeWriter {
   // Counters of a process each; those of the machine are of process 0, which has no threads.
   void write_usage() {
     bool is_named = false;
-    each_usage(trace_, options_, [&](const UsageCounter& counter) {
+    each_usage(trace_, options_, origin_, [&](const UsageCounter& counter) {
       if (!counter.process && !std::exchange(is_named, true)) write_name("process_name", 0, 0, "the machine");
       for (const analysis::UsageSample& sample : counter.samples) {
-        if (sample.ticks < origin_) continue;
         json_.line().open('{').field("ph", "C").field("name", counter.name);
         json_.field("pid", counter.process ? trace_.processes()[*counter.process].pid : 0U);
         json_.key("ts").raw(us(ns(sample.ticks))).key("args").open('{').key("value").value(sample.value, 6);

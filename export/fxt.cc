@@ -237,7 +237,7 @@ class FxtWriter {
     category_ = category("usage");
     std::uint64_t id = 0;
     bool is_named = false;
-    each_usage(trace_, options_, [&](const UsageCounter& counter) {
+    each_usage(trace_, options_, origin_, [&](const UsageCounter& counter) {
       const std::uint32_t pid = counter.process ? trace_.processes()[*counter.process].pid : 0;
       if (!counter.process && !std::exchange(is_named, true))
         write_object(fxt::Object::kProcess, 0, "the machine", nullptr);
@@ -246,7 +246,6 @@ class FxtWriter {
       const TextRef name = text(counter.name), key = text("value");
       ++id;
       for (const analysis::UsageSample& sample : counter.samples) {
-        if (sample.ticks < origin_) continue;
         Record record(RecordType::kEvent);
         begin_event(record, Event::kCounter, 1, name, ns(sample.ticks));
         record.word(fxt::argument_head(Argument::kDouble, 2 + (key.behind.size() + 7) / 8, key.ref));

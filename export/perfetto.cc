@@ -318,7 +318,7 @@ class PerfettoWriter {
   void write_usage() {
     ++sequence_;
     std::uint64_t uuid = kUsageTracks;
-    each_usage(trace_, options_, [&](const UsageCounter& counter) {
+    each_usage(trace_, options_, 0, [&](const UsageCounter& counter) {
       if (counter.samples.empty()) return true;
       start_sequence(++uuid, raw_ns(counter.samples.front().ticks));
       packet_.pbf.add_uint32(kSequenceId, sequence_);

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace karst::exporting {
 
-void each_usage(const reader::Trace& trace, const Options& options,
+void each_usage(const reader::Trace& trace, const Options& options, std::uint64_t origin,
                 const std::function<bool(const UsageCounter&)>& use) {
   if (trace.usage().empty()) return;
   const analysis::UsageOwners owners(trace);
@@ -23,17 +24,17 @@ void each_usage(const reader::Trace& trace, const Options& options,
     if (!process || !processes.contains(*process)) return false;
     return series.tid == 0 || threads.contains(owners.thread(series));
   };
+  const auto& range = options.filter.range;
+  const std::uint64_t begin = range ? std::max(range->begin, origin) : origin;
+  const std::uint64_t end = range ? range->end : ~std::uint64_t{0};
   for (const reader::UsageSeries& series : trace.usage().series) {
     if (!is_exported(series)) continue;
     const format::UnitOfUsage& unit = analysis::kind_of_usage(series).of_unit();
     const std::string words = *unit.words_shown == '\0' ? std::string() : fmt::format(" ({})", unit.words_shown);
-    UsageCounter counter{series, owners.process(series), owners.name(series) + words, {}};
-    for (const analysis::UsageSample& sample : analysis::usage_samples(series, trace.clock())) {
-      if (const auto& range = options.filter.range;
-          range && (sample.ticks < range->begin || sample.ticks >= range->end))
-        continue;
-      counter.samples.push_back({sample.ticks, sample.value * unit.factor_shown});
-    }
+    UsageCounter counter{series, owners.process(series), owners.name(series) + words,
+                         analysis::usage_samples(series, trace.clock())};
+    analysis::cut_samples(counter.samples, begin, end);
+    for (analysis::UsageSample& sample : counter.samples) sample.value *= unit.factor_shown;
     if (!use(counter)) return;
   }
 }

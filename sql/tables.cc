@@ -201,9 +201,12 @@ std::unique_ptr<List> thread_states(const Source& source) {
 
 std::unique_ptr<List> usage_values(const Source& source) {
   auto list = std::make_unique<ListOf<answers::UsageValueRow, KeptTimes>>(source);
-  for (const reader::UsageSeries& series : source.trace.usage().series)
-    for (const analysis::UsageSample& at : analysis::usage_samples(series, source.trace.clock()))
-      list->rows.push_back({series, list->kept.times, at});
+  const std::uint64_t start = analysis::first_ticks(source.trace);
+  for (const reader::UsageSeries& series : source.trace.usage().series) {
+    std::vector<analysis::UsageSample> samples = analysis::usage_samples(series, source.trace.clock());
+    analysis::cut_samples(samples, start, ~std::uint64_t{0});
+    for (const analysis::UsageSample& at : samples) list->rows.push_back({series, list->kept.times, at});
+  }
   return list;
 }
 
