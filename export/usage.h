@@ -19,8 +19,8 @@ struct UsageCounter {
   std::vector<analysis::UsageSample> samples;
 };
 
-/// Those of processes and threads that are exported, from `origin` (ticks) on and in the range that is; and those of the
-/// machine where Options::others. `use` returns false to stop.
+/// Those of processes and threads that are exported, from `origin` (ticks) on and in the range that is; and those of
+/// the machine where Options::others. `use` returns false to stop.
 void each_usage(const reader::Trace& trace, const Options& options, std::uint64_t origin,
                 const std::function<bool(const UsageCounter&)>& use);
 

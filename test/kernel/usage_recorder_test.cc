@@ -146,7 +146,7 @@ TEST(UsageRecorder, ManyThreadsAreReadInTurns) {
     });
   kernel::UsageRecorder recorder;
   recorder.start(*HeldProcess::open(getpid()));
-  usleep(600'000);
+  usleep(3'000'000);  // on a busy machine, too
   const UsageLog log = recorder.stop();
   ends = true;
   for (std::thread& thread : threads) thread.join();
