@@ -1,6 +1,6 @@
-// Uses a known amount of CPU time, memory and bytes read, and prints what getrusage says of it: user and system ns,
-// most resident bytes, minor faults, bytes read, switches. With "fork" a child does so, and with "wait" it waits for a
-// line behind that.
+// Uses a known amount of CPU time, memory and bytes read, and prints what getrusage says of it: user and system ns
+// since it began to work, most resident bytes, minor faults since then, bytes read, switches. With "fork" a child does
+// so, and with "wait" it waits for a line behind that.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,21 +35,24 @@ __attribute__((noinline)) long long fill(char* memory) {
   return bytes;
 }
 
-void say(long long bytes) {
+void say(const rusage& before, long long bytes) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto ns = [](const timeval& time) { return time.tv_sec * 1'000'000'000LL + time.tv_usec * 1000LL; };
-  std::printf("%d %lld %lld %ld %lld %ld\n", getpid(), ns(usage.ru_utime) + ns(usage.ru_stime),
-              usage.ru_maxrss * 1024LL, usage.ru_minflt, bytes, usage.ru_nvcsw + usage.ru_nivcsw);
+  std::printf("%d %lld %lld %ld %lld %ld\n", getpid(),
+              ns(usage.ru_utime) + ns(usage.ru_stime) - ns(before.ru_utime) - ns(before.ru_stime),
+              usage.ru_maxrss * 1024LL, usage.ru_minflt - before.ru_minflt, bytes, usage.ru_nvcsw + usage.ru_nivcsw);
   std::fflush(stdout);
 }
 
 __attribute__((noinline)) void work() {
+  rusage before{};
+  getrusage(RUSAGE_SELF, &before);
   burn();
   auto memory = std::make_unique<char[]>(kBytes);
   const long long bytes = fill(memory.get());
   usleep(300'000);  // so that it is seen
-  say(bytes);
+  say(before, bytes);
 }
 
 int main(int count, char** arguments) {
