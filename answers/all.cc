@@ -19,6 +19,7 @@
 #include "answers/standing.h"
 #include "answers/states.h"
 #include "answers/traces.h"
+#include "answers/usage.h"
 #include "answers/waits.h"
 
 namespace karst::answers {
@@ -60,6 +61,7 @@ const std::vector<const Relation*>& all_relations() {
                                                               &standing_processes(),
                                                               &thread_states(),
                                                               &traces(),
+                                                              &usage_values(),
                                                               &values_of_calls()});
   return all;
 }

@@ -95,6 +95,7 @@ bool sorts_upwards(Type type) {
     case Type::kBytes:
     case Type::kCount:
     case Type::kShare:
+    case Type::kReal:
     case Type::kFlag:
       return false;
     default:

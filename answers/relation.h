@@ -36,6 +36,7 @@ enum class Type : std::uint8_t {
   kNumber,  ///< that counts nothing, as a line or a descriptor; in order
   kId,      ///< a number of 64 bits of the program's own; in order
   kShare,   ///< a part of a whole: 0 to 1
+  kReal,    ///< a number with a fraction; another field has its unit
   kFlag,
   kText,
   kFunction,  ///< FunctionRef; programs get its name

@@ -10,6 +10,7 @@
 #include "analysis/selection.h"
 #include "analysis/untraced.h"
 #include "answers/problems.h"
+#include "answers/usage.h"
 #include "base/hex.h"
 #include "format/moments.h"
 #include "reader/moments.h"
@@ -458,6 +459,10 @@ const Relation& traces() {
                 [](const Row& r, const UseRow& use) {
                   if (!r.trace.samples().empty()) use(&r.trace.samples());
                 }),
+       rows<Row>("usage", "what processes, threads and the machine used meanwhile", usage(),
+                 [](const Row& r, const UseRow& use) {
+                   for (const UsageRow& of : usage_rows(r.trace)) use(&of);
+                 }),
        rows<Row>("kept", "moments that it keeps", moments_of_trace(),
                  [](const Row& r, const UseRow& use) {
                    for (const reader::Process& process : r.trace.processes())

@@ -56,6 +56,10 @@ std::string HeldProcess::path(pid_t thread, const std::string& file) const {
   return directory() + "task/" + std::to_string(thread) + "/" + file;
 }
 
+Descriptor HeldProcess::file(const char* name) const {
+  return Descriptor(openat(directory_->get(), name, O_RDONLY | O_CLOEXEC));
+}
+
 std::vector<pid_t> HeldProcess::threads() const {
   std::vector<pid_t> threads;
   std::error_code error;

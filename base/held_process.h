@@ -32,6 +32,9 @@ class HeldProcess {
   std::string path(const std::string& file) const;
   /// The same of one thread, if it is the process's.
   std::string path(pid_t thread, const std::string& file) const;
+  /// A file of the process as a whole, for reading; none: it has ended, or has no such file. What is read of it later
+  /// is never another process's.
+  Descriptor file(const char* name) const;
   /// Numbers of its threads now; empty if it has ended.
   std::vector<pid_t> threads() const;
   /// Numbers of the processes that its threads have made, and that have not ended; not where the kernel does not list

@@ -14,7 +14,16 @@ namespace karst {
 class ProcessStat {
  public:
   /// Fields, numbered from 1 on as in proc(5).
-  enum Field : std::uint8_t { kUserTicks = 14, kSystemTicks = 15, kStartTicks = 22, kExitStatus = 52 };
+  enum Field : std::uint8_t {
+    kMinorFaults = 10,
+    kMajorFaults = 12,
+    kUserTicks = 14,
+    kSystemTicks = 15,
+    kThreads = 20,
+    kStartTicks = 22,
+    kResidentPages = 24,
+    kExitStatus = 52,
+  };
 
   /// Of a file like /proc/PID/stat. Empty: it cannot be read, or the process has ended.
   static ProcessStat read(const std::string& file);

@@ -38,13 +38,14 @@ import traces  # noqa: E402
 import unmodified  # noqa: E402
 import variants  # noqa: E402
 import viewer  # noqa: E402
+import usage  # noqa: E402
 import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
-            "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "packed", "answers",
-            "imports", "query", "changes", "wrappers", "sizes", "viewer")
+            "usage", "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "packed",
+            "answers", "imports", "query", "changes", "wrappers", "sizes", "viewer")
 
 
 def parse_arguments():
@@ -114,6 +115,7 @@ def main():
         "files": lambda: files.bench_files(rounds, scratch, notes),
         "system": lambda: system.bench_system(rounds, options.quick, scratch, notes),
         "sampling": lambda: sampling.bench_sampling(rounds, options.quick, scratch, notes),
+        "usage": lambda: usage.bench_usage(rounds, options.quick, scratch),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
         "start": lambda: start.bench_start(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),

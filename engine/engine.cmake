@@ -36,7 +36,7 @@ set(engine_sources
   analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
-  analysis/kept_off analysis/wait_stacks analysis/waits
+  analysis/kept_off analysis/wait_stacks analysis/waits analysis/usage
   answers/changes answers/explanation answers/locks answers/problems answers/relation answers/requests answers/slow answers/states
   answers/waits
   base/json base/plain_name base/text base/utf8
@@ -45,7 +45,8 @@ set(engine_sources
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
   reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
-  reader/state_walk reader/states reader/stored_block reader/switches reader/thread_states reader/trace reader/tracing_times reader/unpack
+  reader/state_walk reader/states reader/stored_block reader/switches reader/thread_states reader/trace
+  reader/tracing_times reader/unpack reader/usage_chunks
   choice/function_filter
   page/engine/engine page/engine/file_bytes page/engine/throw)
 # Of the engine all but what writes files.

@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "analysis/flows.h"
@@ -23,6 +24,7 @@
 #include "export/export.h"
 #include "export/samples.h"
 #include "export/sched_events.h"
+#include "export/usage.h"
 #include "format/note.h"
 
 namespace karst::exporting {
@@ -74,6 +76,7 @@ class ChromeWriter {
     write_wakings();
     write_flows();
     write_switches();
+    write_usage();
     json_.line().close(']');
     write_states();
     write_samples();
@@ -244,6 +247,21 @@ class ChromeWriter {
                                  analysis::reason_text(change.reason)));
       }
     }
+  }
+
+  // Counters of a process each; those of the machine are of process 0, which has no threads.
+  void write_usage() {
+    bool is_named = false;
+    each_usage(trace_, options_, origin_, [&](const UsageCounter& counter) {
+      if (!counter.process && !std::exchange(is_named, true)) write_name("process_name", 0, 0, "the machine");
+      for (const analysis::UsageSample& sample : counter.samples) {
+        json_.line().open('{').field("ph", "C").field("name", counter.name);
+        json_.field("pid", counter.process ? trace_.processes()[*counter.process].pid : 0U);
+        json_.key("ts").raw(us(ns(sample.ticks))).key("args").open('{').key("value").value(sample.value, 6);
+        json_.close('}').close('}').flush(output_);
+      }
+      return !output_.failed();
+    });
   }
 
   // With an id it is an end of a stretch of time, else a point in the process's time.

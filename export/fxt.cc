@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "export/export.h"
 #include "export/fxt_records.h"
+#include "export/usage.h"
 #include "format/note.h"
 
 namespace karst::exporting {
@@ -62,6 +63,7 @@ class FxtWriter {
       if (output_.failed()) return;
       write_thread(*thread);
     }
+    write_usage();
   }
 
  private:
@@ -230,9 +232,34 @@ class FxtWriter {
     record.bytes(key.behind).word(value).word(note.name).write(output_);
   }
 
+  /// Counters of the process, told by its first thread; those of the machine are of process 0.
+  void write_usage() {
+    category_ = category("usage");
+    std::uint64_t id = 0;
+    bool is_named = false;
+    each_usage(trace_, options_, origin_, [&](const UsageCounter& counter) {
+      const std::uint32_t pid = counter.process ? trace_.processes()[*counter.process].pid : 0;
+      if (!counter.process && !std::exchange(is_named, true))
+        write_object(fxt::Object::kProcess, 0, "the machine", nullptr);
+      thread_ = thread_ % fxt::kMostThreads + 1;
+      Record(RecordType::kThread).head(16, thread_).word(pid).word(pid).write(output_);
+      const TextRef name = text(counter.name), key = text("value");
+      ++id;
+      for (const analysis::UsageSample& sample : counter.samples) {
+        Record record(RecordType::kEvent);
+        begin_event(record, Event::kCounter, 1, name, ns(sample.ticks));
+        record.word(fxt::argument_head(Argument::kDouble, 2 + (key.behind.size() + 7) / 8, key.ref));
+        record.bytes(key.behind).word(std::bit_cast<std::uint64_t>(sample.value)).word(kUsageIds + id).write(output_);
+      }
+      return !output_.failed();
+    });
+  }
+
   void add_progress(std::uint64_t calls) {
     if (options_.calls_done != nullptr) options_.calls_done->fetch_add(calls, std::memory_order_relaxed);
   }
+
+  static constexpr std::uint64_t kUsageIds = std::uint64_t{1} << 32;  // behind ids of names
 
   const reader::Trace& trace_;
   const Options& options_;

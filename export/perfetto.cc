@@ -35,6 +35,7 @@
 #include "export/perfetto_fields.h"
 #include "export/samples.h"
 #include "export/sched_events.h"
+#include "export/usage.h"
 #include "format/note.h"
 
 namespace karst::exporting {
@@ -95,6 +96,7 @@ class PerfettoWriter {
       write_thread(*thread);
     }
     write_switches();
+    write_usage();
     write_perfetto_samples(
         trace_, options_, ++sequence_, [this](std::uint64_t ticks) { return raw_ns(ticks); }, output_);
   }
@@ -113,6 +115,8 @@ class PerfettoWriter {
   }
 
   static constexpr std::uint64_t kSwitchTrack = 0xffffffffU;  // no thread's: they have 65,536 numbers
+  // Behind those of all processes.
+  static constexpr std::uint64_t kUsageTracks = std::uint64_t{1} << 63;
   // Of a process: a thread's is behind its own by index + 1, a quantity's by this + the id of its name.
   static constexpr std::uint64_t kCounterTracks = 1 << 20;
   static std::uint64_t process_uuid(std::uint32_t process) { return (std::uint64_t{process} + 1) << 32; }
@@ -308,6 +312,33 @@ class PerfettoWriter {
     }
     emit_packet();
     return uuid;
+  }
+
+  // A counter's track each: of a process, or of nobody.
+  void write_usage() {
+    ++sequence_;
+    std::uint64_t uuid = kUsageTracks;
+    each_usage(trace_, options_, 0, [&](const UsageCounter& counter) {
+      if (counter.samples.empty()) return true;
+      start_sequence(++uuid, raw_ns(counter.samples.front().ticks));
+      packet_.pbf.add_uint32(kSequenceId, sequence_);
+      {
+        protozero::pbf_writer descriptor(packet_.pbf, kTrackDescriptor);
+        descriptor.add_uint64(track::kUuid, uuid);
+        if (counter.process) descriptor.add_uint64(track::kParentUuid, process_uuid(*counter.process));
+        descriptor.add_string(track::kTrackName, valid_utf8(counter.name));
+        descriptor.add_message(track::kCounter, std::string());
+      }
+      emit_packet();
+      for (const analysis::UsageSample& sample : counter.samples) {
+        start_event(raw_ns(sample.ticks), event::kCounter);
+        event_.pbf.add_uint64(event::kTrackUuid, uuid);
+        event_.pbf.add_double(event::kDoubleCounterValue, sample.value);
+        packet_.pbf.add_message(kTrackEvent, event_.bytes);
+        emit_packet();
+      }
+      return !output_.failed();
+    });
   }
 
   // Those that come before `ticks`.

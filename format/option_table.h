@@ -125,6 +125,14 @@ inline constexpr OptionRow kOptionTable[] = {
      .value = "SIZE",
      .sentence = "Memory for the history of all threads of a process; when it is full, the oldest calls go "
                  "(default 64M)"},
+    {.name = "usage",
+     .kind = OptionKind::kOnOff,
+     .reader = OptionReader::kKarst,
+     .group = kTraceOptions,
+     .flag = "--usage",
+     .value = "on|off",
+     .sentence = "Whether karst reads what processes, threads and the machine use meanwhile: CPU time, memory, page "
+                 "faults, bytes read and written; on (the default, for less than 0.1% of a CPU) or off"},
     {.name = "budget",
      .kind = OptionKind::kShare,
      .field = &RuntimeOptions::budget,

@@ -69,6 +69,8 @@ constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   X(kSampledWaits, "SMWT", SampleRecord, false)                  \
   X(kMoments, "MOMT", MomentRecord, true) /* format/moments.h */ \
   X(kUntraced, "UNTR", UntracedRecord, true)                     \
+  X(kSeries, "SERI", SeriesRecord, false)                        \
+  X(kPoints, "SRPT", PointRecord, false)                         \
   X(kEnd, "ENDT", EndRecord, false)
 
 enum class ChunkType : std::uint32_t {
@@ -497,6 +499,31 @@ struct UntracedRecord {
   StringRef reason;   ///< what to put behind the path, and what to do about it
 };
 static_assert(sizeof(UntracedRecord) == 16);
+
+/// SERI. What was read of the system beside the calls, again and again.
+struct SeriesRecord {
+  std::uint32_t series;  ///< dense index in this file, from 0
+  std::uint32_t kind;    ///< UsageKind of format/usage_kinds.h
+  std::uint32_t of;      ///< UsageOf
+  std::uint32_t pid;     ///< 0: of no process
+  std::uint32_t tid;     ///< 0: of no thread
+  std::uint32_t flags;   ///< SeriesFlag bits
+};
+static_assert(sizeof(SeriesRecord) == 24);
+
+enum SeriesFlag : std::uint32_t {
+  kSeriesThinned = 1,  ///< older points stand for several: of levels the greatest, of totals the last
+};
+
+/// SRPT. A value of a series when it was read, or where it last was the same. Those of a series follow each other in
+/// order of time.
+struct PointRecord {
+  std::uint64_t ticks;
+  std::int64_t value;
+  std::uint32_t series;
+  std::uint32_t reserved;  ///< 0
+};
+static_assert(sizeof(PointRecord) == 24 && offsetof(PointRecord, series) == 16);
 
 /// ENDT.
 struct EndRecord {

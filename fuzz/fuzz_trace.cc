@@ -1,11 +1,13 @@
 // The reader of .karst files: opening, and rebuilding the calls and the states of every thread; and what was done for
 // requests, which notes say.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "analysis/notes.h"
 #include "analysis/requests.h"
+#include "analysis/usage.h"
 #include "analysis/values.h"
 #include "fuzz/require.h"
 #include "reader/held_times.h"
@@ -109,6 +111,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   check_requests(*trace);
   require(events == trace->event_count(), "every event belongs to a thread");
+  const analysis::UsageOwners owners(*trace);
+  for (const reader::UsageSeries& series : trace->usage().series) {
+    require(!series.points.empty(), "a series has points");
+    require(!owners.name(series).empty(), "a series has a name");
+    const auto samples = analysis::usage_samples(series, trace->clock());
+    require(samples.size() <= series.points.size(), "a sample is of a point");
+    for (std::size_t i = 1; i < samples.size(); ++i)
+      require(samples[i - 1].ticks <= samples[i].ticks, "what was used is in order of time");
+    for (const analysis::UsageSample& sample : samples) require(std::isfinite(sample.value), "a value is a number");
+    require(analysis::usage_sum(series, samples).readings == series.points.size(), "all readings are counted");
+  }
   for (const reader::ThreadStates& thread : trace->states().threads()) {
     require(thread.task < trace->states().tasks().size(), "states are of a task that is known");
     for (std::size_t i = 1; i < thread.size(); ++i)

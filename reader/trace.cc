@@ -16,6 +16,7 @@
 #include "reader/problems.h"
 #include "reader/sample_chunks.h"
 #include "reader/state_chunks.h"
+#include "reader/usage_chunks.h"
 
 namespace karst::reader {
 
@@ -28,6 +29,7 @@ struct Trace::Impl {
     impl->model = ModelBuilder(impl->bytes.bytes().size(), problems).build(*list);
     impl->state_log = read_state_log(*list, problems);
     impl->samples = read_samples(*list, problems);
+    impl->usage = read_usage(*list, problems);
     impl->complete = list->ended;
     impl->minor = list->minor;
     // A damaged header has lost its flags; then the symbols themselves tell.
@@ -54,6 +56,7 @@ struct Trace::Impl {
   std::uint16_t minor = 0;
   // Columns of states, made of the log when they are asked for.
   SampleLog samples{};
+  UsageLog usage{};
   StateLog state_log{};
   std::unique_ptr<std::once_flag> states_once = std::make_unique<std::once_flag>();
   std::optional<States> states{};
@@ -109,6 +112,8 @@ Status Trace::unchanged() const {
 }
 
 const SampleLog& Trace::samples() const { return impl_->samples; }
+
+const UsageLog& Trace::usage() const { return impl_->usage; }
 
 const States& Trace::states() const {
   std::call_once(*impl_->states_once, [this] {

@@ -17,6 +17,7 @@
 #include "reader/samples.h"
 #include "reader/states.h"
 #include "reader/stored_block.h"
+#include "reader/usage.h"
 
 namespace karst::reader {
 
@@ -66,6 +67,8 @@ class Trace {
   const States& states() const;
   /// What threads were sampled in; empty() when nothing was sampled.
   const SampleLog& samples() const;
+  /// What processes and the machine used meanwhile; empty() when it was not read.
+  const UsageLog& usage() const;
 
  private:
   struct Impl;

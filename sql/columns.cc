@@ -20,6 +20,7 @@ duckdb::Type type_of(answers::Type type) {
     case answers::Type::kId:
       return duckdb::kUBigInt;
     case answers::Type::kShare:
+    case answers::Type::kReal:
       return duckdb::kDouble;
     case answers::Type::kFlag:
       return duckdb::kBoolean;

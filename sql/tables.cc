@@ -19,6 +19,7 @@
 #include "answers/samples.h"
 #include "answers/states.h"
 #include "answers/traces.h"
+#include "answers/usage.h"
 #include "base/text.h"
 #include "columns/edges.h"
 #include "sql/calls.h"
@@ -180,13 +181,13 @@ Outer of_counted_trace() {
           }};
 }
 
-struct KeptStates {
-  explicit KeptStates(const Source& source) : times(source.trace) {}
+struct KeptTimes {
+  explicit KeptTimes(const Source& source) : times(source.trace) {}
   Times times;
 };
 
 std::unique_ptr<List> thread_states(const Source& source) {
-  auto list = std::make_unique<ListOf<answers::StateRow, KeptStates>>(source);
+  auto list = std::make_unique<ListOf<answers::StateRow, KeptTimes>>(source);
   const analysis::StateThreads threads(source.trace);
   const std::uint64_t start = analysis::first_ticks(source.trace);
   for (const reader::Thread* thread : source.threads) {
@@ -194,6 +195,17 @@ std::unique_ptr<List> thread_states(const Source& source) {
     if (states == nullptr) continue;
     for (std::size_t at = 0; at < states->size(); ++at)
       if (states->end_of(at) > start) list->rows.push_back({source.trace, list->kept.times, *thread, *states, at});
+  }
+  return list;
+}
+
+std::unique_ptr<List> usage_values(const Source& source) {
+  auto list = std::make_unique<ListOf<answers::UsageValueRow, KeptTimes>>(source);
+  const std::uint64_t start = analysis::first_ticks(source.trace);
+  for (const reader::UsageSeries& series : source.trace.usage().series) {
+    std::vector<analysis::UsageSample> samples = analysis::usage_samples(series, source.trace.clock());
+    analysis::cut_samples(samples, start, ~std::uint64_t{0});
+    for (const analysis::UsageSample& at : samples) list->rows.push_back({series, list->kept.times, at});
   }
   return list;
 }
@@ -386,6 +398,8 @@ std::span<const Table> tables() {
       Table{&answers::memory_of_paths(), [](const Source& source) { return memory(source, true); }},
       Table{&answers::sampled_functions(), sampled_functions},
       Table{&answers::thread_states(), thread_states},
+      within("usage", of_trace(), {{"usage"}}),
+      Table{&answers::usage_values(), usage_values},
       within("processes", of_trace(), {{"processes"}}),
       within("threads", of_counted_trace(), {{"processes", {"pid"}}, {"threads"}}),
       within("modules", of_trace(), {{"processes", {"pid"}}, {"modules"}}),

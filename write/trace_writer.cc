@@ -452,6 +452,20 @@ void TraceWriter::add_samples(const reader::SampleLog& log) {
   if (log.waits.size() != 0) add(ChunkType::kSampledWaits, log.waits);
 }
 
+void TraceWriter::add_usage(const reader::UsageLog& log) {
+  if (log.empty()) return;
+  {
+    auto table = make_table<format::SeriesRecord>(*impl_, ChunkType::kSeries, 0, true);
+    std::uint32_t number = 0;
+    for (const reader::UsageSeries& series : log.series)
+      table.add({number++, static_cast<std::uint32_t>(series.kind), static_cast<std::uint32_t>(series.of), series.pid,
+                 series.tid, series.thinned ? format::kSeriesThinned : 0U});
+  }
+  auto table = make_table<format::PointRecord>(*impl_, ChunkType::kPoints, 0, true);
+  for (std::uint32_t number = 0; number < log.series.size(); ++number)
+    for (const reader::UsagePoint& point : log.series[number].points) table.add({point.ticks, point.value, number, 0});
+}
+
 void TraceWriter::add_mode(const reader::Process& process) {
   if (process.min_duration_ticks == 0 && process.clock_period_ticks == 0) return;
   auto table = make_table<format::ModeRecord>(*impl_, ChunkType::kModes, process.index, false);

@@ -26,6 +26,7 @@
 #include "reader/model.h"
 #include "reader/samples.h"
 #include "reader/states.h"
+#include "reader/usage.h"
 
 namespace karst::writing {
 
@@ -87,6 +88,8 @@ class TraceWriter {
   void add_states(const reader::StateLog& log);
   /// SMSR, SMFN, SMST, SMPL and SMWT: all of a trace's samples. Writes nothing where nothing was sampled. Call once.
   void add_samples(const reader::SampleLog& log);
+  /// SERI and SRPT: all of what was used. Writes nothing where nothing was read. Call once.
+  void add_usage(const reader::UsageLog& log);
   /// Part of a SRCF chunk. False when the text is too long for any chunk and was left out.
   bool add_source(std::string_view path, std::string_view text);
 

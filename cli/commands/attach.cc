@@ -44,6 +44,7 @@
 #include "format/options.h"
 #include "kernel/quiet_thread.h"
 #include "kernel/sampler.h"
+#include "kernel/usage_recorder.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -62,6 +63,7 @@ struct Options {
   bool no_source = false;
   bool raw_events = false;
   StateArguments states;
+  std::string usage = "on";
   // Of a program without sleds.
   bool no_patch = false;
   std::vector<std::string> libraries;
@@ -403,7 +405,7 @@ Kept kept_of(const std::vector<collect::RecordedProcess>& processes) {
 /// What was followed from `begin` to `end`, or what was kept of it. Returns an exit status.
 int write_attached(const Options& options, std::vector<collect::RecordedProcess> processes, const ClockPair& begin,
                    const ClockPair& end, reader::StateLog states, reader::SampleLog samples,
-                   writing::TraceWriter& writer, const std::string& output) {
+                   const reader::UsageLog& usage, writing::TraceWriter& writer, const std::string& output) {
   const bool has_triggers = !options.triggers.empty();
   const bool is_sampled = options.sample.value_or(0) != 0;
   const Kept kept = kept_of(processes);
@@ -417,6 +419,8 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   recording.states = &states;
   samples = reader::excerpt_samples(samples, recording.from, recording.to);
   if (is_sampled) recording.samples = &samples;
+  const reader::UsageLog used = reader::excerpt_usage(usage, recording.from, recording.to);
+  recording.usage = &used;
   const collect::Interruption interruption;
   const auto summary = collect::record(std::move(processes), {begin, end}, recording, writer);
   if (!summary) return fail(summary.error());
@@ -484,6 +488,8 @@ int attach(const Options& options) {
   raise_descriptor_limit();  // an event needs one, and each thread has some
   kernel::StateRecorder recorder(*states);
   recorder.attach(pid);
+  kernel::UsageRecorder usage;
+  if (options.usage != "off") usage.start(process);
   kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(process); !sampled) {
     if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
@@ -502,6 +508,7 @@ int attach(const Options& options) {
   if (!ended) return fail(ended.error());
   const ClockPair end = read_clock_pair();
   reader::SampleLog samples = sampler.stop();
+  const reader::UsageLog used = usage.stop();
   std::vector<collect::RecordedProcess> processes = followed.take(!has_triggers);
   reader::StateLog log = recorder.stop();
   if (!target) processes.push_back(collect::sampled_process(std::move(untraced), begin, resolve.as, samples, log));
@@ -511,7 +518,8 @@ int attach(const Options& options) {
                      : "nothing was reached: no trace was written"});
   if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
   collect::add_sampled_processes(processes, begin, resolve.as, samples, log);
-  return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), *writer, output);
+  return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), used, *writer,
+                        output);
 }
 
 constexpr const char* kNeedsPlace = "Written when the place is reached";
@@ -561,6 +569,12 @@ void register_attach(Command app, int& status) {
     command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
         .type_name("FILE");
     add_state_options(command, options->states);
+    command
+        .add_option("--usage", options->usage,
+                    "Whether karst reads what the process, its threads and the machine use meanwhile: on (the default) "
+                    "or off")
+        .check(one_of({"on", "off"}))
+        .type_name("on|off");
     command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
     command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
   });

@@ -22,6 +22,7 @@
 #include "base/plain_name.h"
 #include "cli/command.h"
 #include "cli/commands/samples.h"
+#include "cli/commands/usage.h"
 #include "cli/input/kept.h"
 #include "cli/input/patched.h"
 #include "cli/input/states.h"
@@ -158,7 +159,7 @@ void print_modules(const reader::Process& process, Screen& screen) {
 }
 
 void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadCounts>& threads,
-                   Screen& screen) {
+                   const std::string& usage, Screen& screen) {
   const auto line = [&screen](const std::string& text) { say(screen, "  " + wrap(text, less(screen.width(), 2), 4)); };
   say(screen, "");
   head(screen, fmt::format("process {} {}: {}", process.pid, printable(process.name), command_of(process)));
@@ -166,6 +167,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   line(fmt::format("{}{}; parent {}; executable {}", started != 0 ? "tracing began " + time_text(started) + "; " : "",
                    ending(process), process.parent_pid, printable(process.executable)));
   for (const std::string_view text : analysis::app_info(process)) line("says of itself: " + printable(text));
+  if (!usage.empty()) line("used " + usage);
   if (!process.options.empty()) line("options " + printable(process.options));
   if ((process.flags & format::kProcessForked) != 0) {
     std::uint64_t inherited = 0;
@@ -238,10 +240,14 @@ void print_text(const reader::Trace& trace, const TraceCounts& facts, Screen& sc
   line("sources", plural(trace.sources().size(), "file"));
   print_states(trace, screen);
   print_samples(trace, screen);
+  const UsageWords usage(trace);
+  if (const std::string words = usage.of(format::UsageOf::kMachine); !words.empty()) line("machine", words);
+  if (const std::string words = usage.of(format::UsageOf::kGroup); !words.empty()) line("cgroup", words);
   print_moments(trace, screen);
   if (trace.processes().size() > 1) print_process_tree(trace, facts, screen);
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
-    print_process(trace, trace.processes()[i], facts.threads[i], screen);
+    print_process(trace, trace.processes()[i], facts.threads[i], usage.of_process(static_cast<std::uint32_t>(i)),
+                  screen);
   }
   if (!trace.untraced().empty()) {
     say(screen, "");

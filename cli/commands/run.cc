@@ -107,6 +107,7 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const G
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.samples = &ran.samples;
   recording.raw_events = options.raw_events;
+  recording.usage = &ran.usage;
   recording.untraced = ran.untraced;
   recording.uncalled = !glob_lists(given).empty();  // say_unmatched_globs()
   collect::Standby standby([&] {
@@ -288,6 +289,8 @@ Run::Ended Run::prepare() {
   auto states = state_options(options_.states);
   if (!states) return usage_error(states.error().message, "run");
   launch_.states = *states;
+  const std::vector<std::string>& usage = given_.values(option_index("usage"));
+  launch_.usage = usage.empty() || usage.back() == "on";
   launch_.states_are_enough = options_.states.are_asked_for();
   warn();
   return open_outputs();

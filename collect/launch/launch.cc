@@ -36,6 +36,7 @@
 #include "format/option_text.h"
 #include "format/system.h"
 #include "kernel/quiet_thread.h"
+#include "kernel/usage_recorder.h"
 
 namespace karst::collect {
 namespace {
@@ -187,6 +188,7 @@ class Launcher {
     failure_out = Descriptor();
     go_in = Descriptor();
     states_->start(program_);
+    if (options_.usage) usage_.start(program_);
     if (options_.program.takes_no_runtime() || !options_.samples_if_untraced) {
       const Status sampled = sampler_.start(program_);
       result_.samples_alone = options_.program.takes_no_runtime() && sampler_.works();
@@ -274,6 +276,7 @@ class Launcher {
     result_.pairs.push_back(read_clock_pair());
     result_.states = states_->stop();
     result_.samples = sampler_.stop();
+    result_.usage = usage_.stop();
     result_.recorder = states_;
     judge_watch();
     if (options_.choice.values().has_patterns() && chooser_.meant_for_values() == 0)
@@ -415,6 +418,7 @@ class Launcher {
       }
     }
     if (options_.on_arena && traced && arrival.arena) options_.on_arena(pid, arrival.arena.get());
+    if (traced) usage_.add(pid);
     const bool starts = arrival.kind == format::HelloKind::kStart;
     processes_.arrive(std::move(arrival));
     if (starts) note_start(pid, now);
@@ -571,6 +575,7 @@ class Launcher {
   PlainPrograms plain_{options_.plain, options_.resolve};
   Session session_;
   Signals signals_;
+  kernel::UsageRecorder usage_;
   kernel::Sampler sampler_{{options_.samples_per_second, options_.states.wanted != kernel::Wanted::kOff,
                             options_.user ? std::optional(options_.user->rights) : options_.resolve.as}};
   std::shared_ptr<kernel::StateRecorder> states_ = std::make_shared<kernel::StateRecorder>(options_.states);

@@ -21,6 +21,7 @@
 #include "format/option_table.h"
 #include "kernel/recorder.h"
 #include "kernel/sampler.h"
+#include "reader/usage.h"
 
 namespace karst::collect {
 
@@ -46,6 +47,7 @@ struct LaunchOptions {
   std::function<void(const reader::Problem&)> on_missing_trigger;
   kernel::StateOptions states;                  ///< how to record thread states
   std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
+  bool usage = false;                           ///< what processes and the machine use is read meanwhile
   bool samples_if_untraced = false;             ///< a program is sampled only if none of its functions can be traced
   bool states_are_enough = false;               ///< of a program that cannot be traced, thread states are kept
   bool may_be_static = false;                   ///< of a program that is, samples are enough
@@ -80,6 +82,7 @@ struct LaunchResult {
   std::set<std::string> names_off;  ///< of those, if --function left out all
   reader::StateLog states;          ///< what threads did beside their calls, or why that is not known
   reader::SampleLog samples;        ///< what they were sampled in, or why nothing was
+  reader::UsageLog usage;           ///< what they and the machine used
   bool samples_alone = false;       ///< the program itself could not be traced, and was sampled
   bool states_alone = false;        ///< the same, and thread states are all that is known of it
   std::shared_ptr<kernel::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with

@@ -347,6 +347,7 @@ void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   summary_.tracing_ns = clock.to_ns(tracing_ticks_);
   if (!options_.untraced.empty()) writer_.add_untraced(options_.untraced);
   if (options_.states != nullptr) writer_.add_states(*options_.states);
+  if (options_.usage != nullptr) writer_.add_usage(*options_.usage);
   if (options_.samples != nullptr && !options_.names) {
     symbols::number_sampled(*options_.samples);
     writer_.add_samples(*options_.samples);

@@ -15,6 +15,7 @@
 #include "collect/record/open_calls.h"
 #include "reader/model.h"
 #include "reader/samples.h"
+#include "reader/usage.h"
 #include "symbols/resolve.h"
 #include "write/trace_writer.h"
 
@@ -37,6 +38,7 @@ struct RecordingOptions {
   std::atomic<std::uint64_t>* done = nullptr;  ///< grows to work_of() as the trace is written; may be null
   const reader::StateLog* states = nullptr;    ///< goes into the trace; may be null
   reader::SampleLog* samples = nullptr;        ///< the same; its functions get their names
+  const reader::UsageLog* usage = nullptr;     ///< goes into the trace; may be null
   /// Only what happened from `from` to `to`, in ticks; calls that were open at `from` are marked as begun before.
   std::uint64_t from = 0;
   std::uint64_t to = ~std::uint64_t{0};

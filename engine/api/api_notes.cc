@@ -96,10 +96,13 @@ Reply Api::plots(const Question& question) {
   json.open('{').key("plots").open('[');
   for (const Notes::Plot& plot : plots) {
     json.open('{').field("process", plot.process);
-    const std::string& name = index.trace().function(index.trace().processes()[plot.process], plot.name).name;
+    const std::uint32_t id = plot.kind == SeriesKind::kUsage ? 0 : plot.name;
+    const std::string& name = index.trace().function(index.trace().processes()[plot.process], id).name;
     json.field("name", plot.kind == SeriesKind::kFrames   ? "frame " + name + " (ms)"
                        : plot.kind == SeriesKind::kMemory ? std::string("living memory (MiB)")
+                       : plot.kind == SeriesKind::kUsage  ? plot.words
                                                           : name);
+    if (plot.kind == SeriesKind::kUsage) json.field("usage", plot.of_machine ? "machine" : "process");
     json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6);
     if (!plot.look.unit.empty()) json.field("unit", plot.look.unit);
     if (plot.look.line) json.field("line", true);

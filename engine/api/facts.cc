@@ -229,6 +229,8 @@ const Relation& trace_facts() {
                 [](const Row& r, const UseRow& use) {
                   if (!r.trace().samples().empty()) use(&r.trace().samples());
                 }),
+       field<Row>("usage", Type::kFlag, "whether it tells what processes and the machine used",
+                  [](const Row& r) { return !r.trace().usage().empty(); }),
        list<Row>("features", Type::kText, "what the server can do: cut", [](const Row& r, const auto& use) {
          if (r.asked.can_cut) use("cut");
        })}};

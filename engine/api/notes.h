@@ -26,22 +26,28 @@
 namespace karst::engine {
 
 /// Something that is plotted. Frames: how long those of one name took, in ms, each at its end, but for the first, whose
-/// begin nobody marked (analysis/frames.h). Memory: how many MiB lived (analysis/memory.h).
-enum class SeriesKind : std::uint8_t { kFrames, kMemory, kValue };
-/// One that is made of a process's notes, in order of time.
+/// begin nobody marked (analysis/frames.h). Memory: how many MiB lived (analysis/memory.h). Usage: what the process,
+/// one of its threads or the machine used (analysis/usage.h).
+enum class SeriesKind : std::uint8_t { kFrames, kMemory, kValue, kUsage };
+/// One that is made once for a trace, in order of time.
 struct Series {
   struct Sample {
     std::uint64_t ticks;
     double value;
   };
   std::uint32_t process = 0;
-  std::uint32_t name = 0;  ///< id of a function; 0: memory has none
+  std::uint32_t name = 0;  ///< id of a function; 0: memory has none; of usage its number among them
   SeriesKind kind = SeriesKind::kFrames;
   std::vector<Sample> samples;
+  // Of usage alone.
+  std::string words{};
+  const char* unit = "";
+  bool of_machine = false;
 };
 
 inline constexpr std::size_t kMaxNotes = 10'000;        ///< in an answer
 inline constexpr std::size_t kMaxPlots = 200;           ///< names of values that are plotted
+inline constexpr std::size_t kMaxUsagePlots = 300;      ///< the machine's and the first processes'
 inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
 inline constexpr std::size_t kMaxNoteMarks = 20'000;    ///< the same, in pixels that have notes
 
@@ -78,15 +84,17 @@ class Notes {
   /// are no numbers are left out.
   struct Plot {
     std::uint32_t process = 0;
-    std::uint32_t name = 0;  ///< id of a function; 0: memory has none
+    std::uint32_t name = 0;  ///< as in Series
     SeriesKind kind = SeriesKind::kValue;
     std::uint64_t count = 0;
     double least = 0;
     double most = 0;
     analysis::PlotLook look{};  ///< the program's wish
+    std::string words{};        ///< of usage: what it is
+    bool of_machine = false;    ///< of usage that is no process's
   };
-  /// The kMaxPlots names with the most values, in order of process and name, frames first; empty once `work` is
-  /// stopped.
+  /// The kMaxPlots names with the most values, in order of process and name, frames first; behind them what was used,
+  /// at most kMaxUsagePlots. Empty once `work` is stopped.
   std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);
   /// api/plots: how the values of each of `plots` go from `begin` to `end`, ns from the trace's start.
   void write_plots(Json& json, const TraceIndex& index, const std::vector<Plot>& plots,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Plots of what programs said: values by name, and series that are made of notes (frames, memory). Values are read as
-// they are asked for; series are made once for a trace.
+// Plots of what programs said: values by name, and series (frames, memory, what was used). Values are read as they are
+// asked for; series are made once for a trace.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
 #include "analysis/memory.h"
 #include "analysis/selection.h"
+#include "analysis/usage.h"
 #include "engine/api/notes.h"
 #include "engine/api/notes_of_thread.h"
 
@@ -44,6 +46,36 @@ struct PlotPixel {
   }
 };
 
+/// The machine's first, then those of processes, then those of threads.
+void add_usage(const reader::Trace& trace, std::vector<Series>& to) {
+  if (trace.processes().empty()) return;
+  const analysis::UsageOwners owners(trace);
+  // A level that is not always 0, a total that grows.
+  const auto is_used = [](const reader::UsageSeries& of) {
+    const std::int64_t none = analysis::kind_of_usage(of).is_total() ? of.points.front().value : 0;
+    return std::any_of(of.points.begin(), of.points.end(), [&](const auto& point) { return point.value != none; });
+  };
+  std::vector<const reader::UsageSeries*> all;
+  for (const reader::UsageSeries& of : trace.usage().series)
+    if (is_used(of) && (of.pid == 0 || owners.process(of))) all.push_back(&of);
+  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->of < b->of; });
+  if (all.size() > kMaxUsagePlots) all.resize(kMaxUsagePlots);
+  std::uint32_t number = 0;
+  for (const reader::UsageSeries* const of : all) {
+    const format::UnitOfUsage& unit = analysis::kind_of_usage(*of).of_unit();
+    Series series{owners.process(*of).value_or(0),
+                  ++number,
+                  SeriesKind::kUsage,
+                  {},
+                  owners.name(*of),
+                  unit.words_shown,
+                  of->pid == 0};
+    for (const analysis::UsageSample& sample : analysis::usage_samples(*of, trace.clock()))
+      series.samples.push_back({sample.ticks, sample.value * unit.factor_shown});
+    to.push_back(std::move(series));
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
@@ -77,6 +109,7 @@ std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& in
       series.samples.push_back({step.ticks, step.bytes / (1 << 20)});
     if (!series.samples.empty()) made->push_back(std::move(series));
   }
+  add_usage(index.trace(), *made);
   const std::lock_guard lock(mutex_);
   return series_[&index] = std::move(made);
 }
@@ -100,7 +133,7 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   std::vector<Plot> plots;
   plots.reserve(found.size());
   for (const auto& [key, sum] : found)
-    plots.push_back({key.first, key.second, SeriesKind::kValue, sum.count, sum.least, sum.most, {}});
+    plots.push_back({key.first, key.second, SeriesKind::kValue, sum.count, sum.least, sum.most, {}, {}, false});
   std::map<std::uint32_t, std::map<std::string_view, analysis::PlotLook>> looks;  // by process
   for (Plot& plot : plots) {
     const reader::Process& process = index.trace().processes()[plot.process];
@@ -111,10 +144,21 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   }
   const auto all = series_of(index, work);
   if (all == nullptr) return {};
+  std::vector<Plot> usage;
   for (const Series& series : *all) {
     PlotPixel sum;
     for (const Series::Sample& sample : series.samples) sum.add(sample.value, sample.ticks);
-    plots.push_back({series.process, series.name, series.kind, sum.count, sum.least, sum.most, {}});
+    std::vector<Plot>& to = series.kind == SeriesKind::kUsage ? usage : plots;
+    to.push_back({series.process,
+                  series.name,
+                  series.kind,
+                  sum.count,
+                  sum.least,
+                  sum.most,
+                  {},
+                  series.words,
+                  series.of_machine});
+    to.back().look.unit = series.unit;
   }
   if (plots.size() > kMaxPlots) {
     std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
@@ -126,6 +170,7 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
                       plot.name);
   };
   std::sort(plots.begin(), plots.end(), [&](const Plot& a, const Plot& b) { return key(a) < key(b); });
+  plots.insert(plots.end(), std::make_move_iterator(usage.begin()), std::make_move_iterator(usage.end()));
   const std::lock_guard lock(mutex_);
   plots_[&index] = plots;
   return plots;

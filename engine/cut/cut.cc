@@ -69,6 +69,7 @@ Result<std::vector<std::byte>> cut_trace(const Scope& scope) {
       const std::uint64_t begin = std::max(range.begin, trace.states().source().begin_ticks);
       writer.add_states(reader::excerpt_states(trace.states().log(), begin, range.end));
     }
+    writer.add_usage(reader::excerpt_usage(trace.usage(), range.begin, range.end));
     writer.add_samples(reader::excerpt_samples(trace.samples(), range.begin, range.end));
     for (const reader::SourceFile& source : trace.sources()) {
       if (files.contains(source.path)) writer.add_source(source.path, source.text);

@@ -90,6 +90,7 @@ class Trace:
         self.costs = []
         self.moments = []
         self.untraced = []
+        self.series, self.points = [], []
         self.events, self.complete = 0, False
         seen = 0
         for kind, payload in chunks(data):
@@ -167,6 +168,14 @@ class Trace:
     def stev(self, payload):
         for _, v, _ in records(payload, "Q3IHBB"):
             self.states.append(v[:6])
+
+    def seri(self, payload):
+        for _, v, _ in records(payload, "6I"):
+            self.series.append(v)
+
+    def srpt(self, payload):
+        for _, v, _ in records(payload, "QqII"):
+            self.points.append(v[:3])
 
     def blks(self, payload):
         process, count = struct.unpack_from("<II", payload)
@@ -283,6 +292,9 @@ class Trace:
             yield "task %d of %d run %d tracer %d name %s" % task
         for ticks, tid, other, value, cpu, kind in self.states:
             yield "state %d kind %d tid %d other %d value %d cpu %d" % (ticks, kind, tid, other, value, cpu)
+        for number, *series in self.series:
+            yield "series kind %d of %d pid %d tid %d flags %d" % tuple(series)
+            yield from ("point %d value %d" % point[:2] for point in self.points if point[2] == number)
 
     def process_lines(self, index):
         v, (name, command_line, executable, options) = self.processes[index]

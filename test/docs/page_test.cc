@@ -14,6 +14,7 @@
 #include "format/chunk_types.h"
 #include "format/note.h"
 #include "format/trace.h"
+#include "format/usage_kinds.h"
 #include "reader/trace.h"
 #include "reader/unpack.h"
 #include "test/docs/read_file.h"
@@ -46,7 +47,7 @@ std::vector<std::smatch> matches(const std::string& text, const std::regex& patt
 std::map<std::string, std::vector<Field>> header_layouts() {
   static const std::map<std::string, std::size_t> sizes = {
       {"unsigned char", 1}, {"std::uint8_t", 1},  {"std::uint16_t", 2}, {"std::uint32_t", 4},
-      {"std::int32_t", 4},  {"std::uint64_t", 8}, {"StringRef", 8}};
+      {"std::int32_t", 4},  {"std::uint64_t", 8}, {"std::int64_t", 8},  {"StringRef", 8}};
   const std::string header = headers();
   std::map<std::string, std::vector<Field>> layouts;
   for (const auto& record : matches(header, std::regex("\nstruct (\\w+) \\{([^}]*)\\};"))) {
@@ -67,9 +68,9 @@ std::map<std::string, std::vector<Field>> header_layouts() {
 }
 
 std::size_t size_of_type(const std::string& type) {
-  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u8", 1},      {"u16", 2},
-                                                           {"u32", 4},   {"i32", 4},     {"u64", 8},
-                                                           {"str", 8},   {"u64[6]", 48}, {"u32[7]", 28}};
+  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8},   {"u8", 1},     {"u16", 2}, {"u32", 4},
+                                                           {"i32", 4},     {"u64", 8},    {"i64", 8}, {"str", 8},
+                                                           {"u64[6]", 48}, {"u32[7]", 28}};
   const auto at = sizes.find(type);
   return at == sizes.end() ? 0 : at->second;
 }
@@ -145,6 +146,15 @@ TEST(Page, ListsTheFlagsWithTheirValues) {
   std::map<std::string, std::string> on_page;
   for (const auto& row : matches(page, std::regex("\n\\| (k\\w+) \\| (\\d+) \\|"))) on_page[row[1]] = row[2];
   EXPECT_EQ(on_page, in_header);
+}
+
+TEST(Page, ListsTheKindsOfUsage) {
+  const std::string page = read_file("docs/trace-format.md");
+  for (const format::KindOfUsage& kind : format::kUsageKinds)
+    EXPECT_NE(page.find(fmt::format("\n| {} | {} | {}", static_cast<unsigned>(kind.kind), kind.words,
+                                    kind.is_total() ? "total" : "level")),
+              std::string::npos)
+        << kind.words;
 }
 
 TEST(Page, ListsTheMarksWithTheirIds) {

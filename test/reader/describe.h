@@ -125,6 +125,11 @@ inline std::string describe(const reader::Trace& trace, DescribeNote describe_no
          escaped(task.name));
   for (const auto& r : states.log().records)
     line("state {} kind {} tid {} other {} value {} cpu {}", r.ticks, r.kind, r.tid, r.other, r.value, r.cpu);
+  for (const reader::UsageSeries& series : trace.usage().series) {
+    line("series kind {} of {} pid {} tid {} flags {}", static_cast<unsigned>(series.kind),
+         static_cast<unsigned>(series.of), series.pid, series.tid, series.thinned ? 1 : 0);
+    for (const reader::UsagePoint& point : series.points) line("point {} value {}", point.ticks, point.value);
+  }
   return text;
 }
 

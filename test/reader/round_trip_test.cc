@@ -104,6 +104,15 @@ state 1135 kind 1 tid 0 other 4711 value 0 cpu 0
 state 1160 kind 1 tid 4711 other 99 value 338 cpu 0
 state 1200 kind 8 tid 0 other 0 value 0 cpu 0
 state 1300 kind 9 tid 0 other 0 value 3 cpu 0
+series kind 1 of 2 pid 4711 tid 0 flags 0
+point 1000 value 0
+point 1100 value 30
+point 1300 value 50
+series kind 21 of 0 pid 0 tid 0 flags 0
+point 1000 value -5000
+series kind 3 of 3 pid 4711 tid 4712 flags 1
+point 1200 value 7
+point 8000 value 9
 )TEXT");
 }
 

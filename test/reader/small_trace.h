@@ -86,6 +86,15 @@ inline reader::StateLog small_states() {
   return log;
 }
 
+/// A total, a level below zero, and a thread's; the last one was thinned.
+inline reader::UsageLog small_usage() {
+  using format::UsageKind;
+  using format::UsageOf;
+  return {{{UsageKind::kCpu, UsageOf::kProcess, 4711, 0, false, {{1000, 0}, {1100, 30}, {1300, 50}}},
+           {UsageKind::kTemperature, UsageOf::kMachine, 0, 0, false, {{1000, -5000}}},
+           {UsageKind::kSwitches, UsageOf::kThread, 4711, 4712, true, {{1200, 7}, {8000, 9}}}}};
+}
+
 /// Thread 0: main{work{} work{foo}} in two blocks; thread 7: work{}.
 inline void add_small(writing::TraceWriter& writer, const SmallTrace& small) {
   writer.add_processes({&small.process, 1});
@@ -104,6 +113,7 @@ inline void add_small(writing::TraceWriter& writer, const SmallTrace& small) {
   writer.add_block(0, 0, 1, 1140, second);
   writer.add_inlined(0, small.process.inlined);
   writer.add_states(small_states());
+  writer.add_usage(small_usage());
   writer.add_untraced(std::vector<reader::UntracedProgram>{{"/usr/bin/su", "is setuid or setgid"}, {"/busybox", ""}});
   writer.add_source("/home/me/app.cc", "int main() {\n  return 0;\n}\n");
 }

@@ -243,13 +243,14 @@ export function plotFacts(answer: Json): PlotInfo[] {
     ...optional("unit", typeof p.unit === "string" ? p.unit : undefined),
     ...optional("line", p.line === true ? (true as const) : undefined),
     ...optional("colour", typeof p.color === "number" ? p.color : undefined),
+    ...optional("usage", p.usage === "machine" || p.usage === "process" ? p.usage : undefined),
   }));
 }
 
 export const PLOTS: LateList<PlotInfo[]> = {
   path: "plots",
   read: plotFacts,
-  has: (info) => says(info, "value", "frame", "record"),
+  has: (info) => info.usage || says(info, "value", "frame", "record"),
 };
 
 export function colouredCalls(answer: Json): ColouredCalls {

@@ -10,7 +10,7 @@ import { requestTracks } from "./track_requests";
 import { sampleTracks } from "./track_samples";
 import { stateTracks } from "./track_states";
 import { threadTracks } from "./track_threads";
-import { valueTracks } from "./track_values";
+import { usageTracks, valueTracks } from "./track_values";
 
 export const KINDS: readonly TrackRenderer[] = [
   frameTracks,
@@ -21,10 +21,11 @@ export const KINDS: readonly TrackRenderer[] = [
   lockTracks,
   valueTracks,
   cpuTracks,
+  usageTracks,
 ];
 
 /** What the page asks for to make tracks of. */
-export const LATE_LISTS = KINDS.flatMap(({ late }) => (late ? [late.list] : []));
+export const LATE_LISTS = [...new Set(KINDS.flatMap(({ late }) => (late ? [late.list] : [])))];
 
 /** A trace's facts with the tracks that came late. `made`: the lists, by their paths. */
 export function withLate(info: TraceInfo, made: Readonly<Record<string, unknown>> = {}): TraceInfo {

@@ -40,15 +40,19 @@ export function withUnit(value: number, { unit }: PlotInfo): string {
   return unit === undefined ? plotNumber(value) : `${plotNumber(value)} ${visible(unit)}`;
 }
 
-/** A trace's facts with a track for each plot. */
-export function withPlots(info: TraceInfo, plots: readonly PlotInfo[]): TraceInfo {
-  if (plots.length === 0) return info;
+/** Kinds of tracks that are plots. */
+export const isPlot = (kind: string | undefined): boolean => kind === "value" || kind === "usage";
+
+/** A trace's facts with a track for each plot of a kind. */
+export function withPlots(info: TraceInfo, plots: readonly PlotInfo[], kind: "value" | "usage" = "value"): TraceInfo {
   const several = info.processes.length > 1;
-  const tracks = plots.map(({ name, process }, owner): TrackInfo => {
-    const whose = several ? ` · ${info.processes[process]?.name ?? "?"} ${info.processes[process]?.pid ?? ""}` : "";
-    return { id: IDS + owner, kind: "value", name: `${visible(name)}${whose}`, owner, lanes: ROWS };
+  const tracks = plots.flatMap(({ name, process, usage }, owner): TrackInfo[] => {
+    if ((usage !== undefined) !== (kind === "usage")) return [];
+    const whose = info.processes[process];
+    const said = several && usage !== "machine" ? ` · ${whose?.name ?? "?"} ${whose?.pid ?? ""}` : "";
+    return [{ id: IDS + owner, kind, name: `${visible(name)}${said}`, owner, lanes: ROWS }];
   });
-  return { ...info, tracks: [...info.tracks, ...tracks] };
+  return tracks.length === 0 ? info : { ...info, tracks: [...info.tracks, ...tracks] };
 }
 
 /** Plots of one trace, by their places in its list. */
@@ -135,7 +139,7 @@ export function drawPlot(r: Renderer, scene: Scene, state: State, place: Placed,
 export function plotAt(scene: Scene, state: State, x: number, y: number): PlotHit | undefined {
   const place = scene.trackAt(y);
   const info = place?.track.info;
-  if (!place || info?.kind !== "value") return undefined;
+  if (!place || !info || !isPlot(info.kind)) return undefined;
   const { trace } = place.track;
   const plot = lateOf(PLOTS, trace, state)?.[info.owner];
   const found = scene.plots(trace)?.of(info.owner);

@@ -283,7 +283,7 @@ export class Scene {
       const others: Need[] = [];
       for (const place of placed) {
         if (place.track.trace !== trace) continue;
-        if (place.track.info?.kind === "value") plots.push(place.track.info.owner);
+        if (place.track.info && isPlot(place.track.info.kind)) plots.push(place.track.info.owner);
         if (place.track.notes > 0) said.push(place.track.thread);
         for (const strip of place.track.strips) others.push({ track: strip.info.id, band: 0 });
         const thread = info.threads[place.track.thread];

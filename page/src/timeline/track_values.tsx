@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values: a plot for each name. Their tracks are the page's own, so they have no tiles.
+// Values that the program says, and what was read of the system: a plot each. Their tracks are the page's own, so they
+// have no tiles.
 import { PLOTS } from "../backend/facts";
 import { visible } from "../model/names";
 import { count, duration } from "../model/time";
@@ -30,15 +31,10 @@ export function PlotTip({ plot, time, now, several }: PlotHit) {
   );
 }
 
-export const valueTracks: TrackRenderer = {
-  kind: "value",
-  section: {
-    title: "Values",
-    key: "values",
-    letter: "v",
-    words: (n) => (n === 1 ? "1" : `${n}: of the program`),
-  },
-  late: lateTracks(PLOTS, withPlots),
+const plotTracks = (kind: "value" | "usage", section: NonNullable<TrackRenderer["section"]>): TrackRenderer => ({
+  kind,
+  section,
+  late: lateTracks(PLOTS, (info, plots) => withPlots(info, plots, kind)),
   tiles: false,
 
   draw({ r, scene, state }, place, info) {
@@ -46,4 +42,18 @@ export const valueTracks: TrackRenderer = {
   },
 
   lanesAt: () => [],
-};
+});
+
+export const valueTracks = plotTracks("value", {
+  title: "Values",
+  key: "values",
+  letter: "v",
+  words: (n) => (n === 1 ? "1" : `${n}: of the program`),
+});
+
+export const usageTracks = plotTracks("usage", {
+  title: "Usage",
+  key: "usage",
+  letter: "u",
+  words: (n) => (n === 1 ? "1" : `${n}: of the machine and the program`),
+});

@@ -4,6 +4,7 @@ import { plotFacts, plotParts, traceFacts } from "../../src/backend/facts";
 import type { Backend } from "../../src/backend/types/backend";
 import type { PlotPart } from "../../src/backend/types/notes";
 import { START, Store } from "../../src/model/store";
+import { LATE_LISTS, withLate } from "../../src/timeline/kinds";
 import { drawPlot, plotAt, plotNumber, withPlots } from "../../src/timeline/plots";
 import type { Renderer } from "../../src/timeline/renderer";
 import { Scene } from "../../src/timeline/scene";
@@ -54,6 +55,26 @@ test("each name has a track below the threads; of several processes it says whos
   ]);
   const two = { ...info, processes: [info.processes[0]!, { ...info.processes[0]!, pid: 8 }] };
   expect(withPlots(two, [{ ...plots[0]!, process: 1 }]).tracks[1]!.name).toBe("queue\\x0a · app 8");
+});
+
+test("what was read of the system has a section of its own, and the machine's is no process's", () => {
+  const usage = plotFacts({
+    plots: [
+      { process: 0, name: "cpu of the machine", usage: "machine", unit: "% of a CPU" },
+      { process: 1, name: "memory", usage: "process", unit: "MiB" },
+      { process: 1, name: "odd", usage: "nobody" },
+    ],
+  });
+  const two = { ...info, processes: [info.processes[0]!, { ...info.processes[0]!, pid: 8 }] };
+  const tracks = withPlots(two, usage, "usage").tracks.slice(1);
+  expect(tracks.map(({ kind, name, owner }) => [kind, name, owner])).toEqual([
+    ["usage", "cpu of the machine", 0],
+    ["usage", "memory · app 8", 1],
+  ]);
+  expect(withPlots(two, usage).tracks.slice(1).map(({ name }) => name)).toEqual(["odd · app 8"]);
+  const read = withLate({ ...info, usage: true }, { plots: [...plots, ...usage] });
+  expect(read.tracks.map(({ kind }) => kind)).toEqual(["thread", "value", "value", "value", "usage", "usage"]);
+  expect(LATE_LISTS.filter(({ path }) => path === "plots").length).toBe(1);
 });
 
 test("numbers are short", () => {

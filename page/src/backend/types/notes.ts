@@ -49,6 +49,8 @@ export interface PlotInfo {
   line?: true;
   /** 0xrrggbb: the program's wish. */
   colour?: number;
+  /** Not said by the program, but read of the system. */
+  usage?: "machine" | "process";
 }
 
 /** Calls that the program gave a colour (0xrrggbb), by column. */

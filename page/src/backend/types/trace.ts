@@ -66,6 +66,7 @@ type Facts = Pick<
   | "calls"
   | "problems"
   | "sampled"
+  | "usage"
   | "range"
 >;
 

@@ -1,0 +1,2 @@
+# karst run --usage: what processes and the machine use beside the calls.
+e2e_methods(usage usage)
