@@ -4,7 +4,8 @@
 //
 // Pace: processes every 10 ms, the machine every 100 ms, as long as the thread stays within its budget, 0.07% of a CPU;
 // else as often as that allows. So the cost does not grow with the number of processes and threads, but the time
-// between two readings does. The first 2 ms of CPU time are free, so that also a short run has a picture.
+// between two readings does. The first reading, which opens files, and 2 ms of CPU time behind it are free, so
+// that also a short run has a picture.
 //
 // Processes are held (base/held_process.h): a number that gets another process's is never read.
 #pragma once

@@ -46,8 +46,8 @@ TEST(UsageStore, ATotalNeverFalls) {
 }
 
 TEST(UsageStore, WhatIsOldIsThinnedAndKeepsItsPeaksAndSums) {
-  constexpr std::size_t kMost = 1000;
-  UsageStore store(10, kMost);
+  constexpr std::size_t kMostKept = 1000;
+  UsageStore store(10, kMostKept);
   const auto level = store.make(UsageKind::kMemory, UsageOf::kProcess, 7, 0);
   const auto total = store.make(UsageKind::kCpu, UsageOf::kProcess, 7, 0);
   constexpr std::uint64_t kTicks = 100'000;
@@ -56,8 +56,8 @@ TEST(UsageStore, WhatIsOldIsThinnedAndKeepsItsPeaksAndSums) {
     store.add(*total, ticks, static_cast<std::int64_t>(3 * ticks));
   }
   const UsageLog log = store.take();
-  EXPECT_LE(points_of(log), kMost);
-  EXPECT_GT(points_of(log), kMost / 2);
+  EXPECT_LE(points_of(log), kMostKept);
+  EXPECT_GT(points_of(log), kMostKept / 2);
   for (const auto& series : log.series) {
     EXPECT_TRUE(series.thinned);
     EXPECT_EQ(series.points.front().ticks, 0U);

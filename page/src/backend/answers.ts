@@ -1487,6 +1487,8 @@ export interface TraceFact {
   cpus: CpuInfo[];
   /** How code was sampled, if it was. */
   sampled: SampledInfo | null;
+  /** Whether it tells what processes and the machine used. */
+  usage: boolean;
   /** What the server can do: cut. */
   features: string[];
 }
@@ -1523,6 +1525,7 @@ export const traceFacts: Columns<TraceFact> = {
   tasks: ["tasks", rowsIn(() => taskInfos)],
   cpus: ["cpus", rowsIn(() => cpuInfos)],
   sampled: ["sampled", rowIn(() => sampledInfos)],
+  usage: ["usage", flag],
   features: ["features", list(text)],
 };
 
