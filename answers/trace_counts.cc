@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,26 +113,48 @@ bool has_patched(const reader::Process& process) {
 
 }  // namespace
 
-TraceCounts count_trace(const reader::Trace& trace, std::atomic<std::uint64_t>* done) {
-  TraceCounts counts;
+struct TraceCounter::Impl {
+  const reader::Trace& trace;
+  TraceCounts counts = TraceCounts::without_events(trace);
+  std::set<const reader::Thread*> added = {};
+  Faults faults = {};
+};
+
+TraceCounter::TraceCounter(const reader::Trace& trace) : impl_(new Impl{trace}) {}
+TraceCounter::~TraceCounter() = default;
+
+void TraceCounter::add(const reader::Thread& thread, const reader::Calls& calls) {
+  if (!impl_->added.insert(&thread).second) return;
+  const reader::Process& process = impl_->trace.processes()[thread.process];
+  TraceCounts& counts = impl_->counts;
+  counts.threads[thread.process][static_cast<std::size_t>(&thread - process.threads.data())] =
+      count_thread(impl_->trace, calls, counts);
+  impl_->faults.add(impl_->trace, process, calls);
+}
+
+TraceCounts TraceCounter::take(std::atomic<std::uint64_t>* done) {
+  const reader::Trace& trace = impl_->trace;
+  TraceCounts& counts = impl_->counts;
   counts.problems = trace.problems();
-  Faults faults;
   for (const reader::Process& process : trace.processes()) {
     counts.overwritten += process.overwritten_events;
     counts.lost += process.lost_events;
-    std::vector<ThreadCounts>& of_process = counts.threads.emplace_back();
     for (const reader::Thread& thread : process.threads) {
+      if (impl_->added.contains(&thread)) continue;
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      of_process.push_back(count_thread(trace, calls, counts));
-      faults.add(trace, process, calls);
+      add(thread, calls);
       if (done != nullptr) *done += calls.events;
     }
   }
   const std::uint64_t first = analysis::first_ticks(trace);
   const std::uint64_t last = analysis::last_ticks(trace);
   counts.span_ns = last > first ? trace.clock().to_ns(last - first) : 0;
-  tell(faults, std::any_of(trace.processes().begin(), trace.processes().end(), has_patched), counts.problems);
-  return counts;
+  tell(impl_->faults, std::any_of(trace.processes().begin(), trace.processes().end(), has_patched), counts.problems);
+  return std::move(counts);
+}
+
+TraceCounts count_trace(const reader::Trace& trace, std::atomic<std::uint64_t>* done) {
+  return TraceCounter(trace).take(done);
 }
 
 TraceCounts TraceCounts::without_events(const reader::Trace& trace) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "reader/trace.h"
@@ -36,6 +37,24 @@ struct TraceCounts {
   std::uint64_t lost = 0;
   std::uint64_t span_ns = 0;
   std::vector<reader::Problem> problems;  ///< those of the file, then what the events showed
+};
+
+/// Counts what a trace has, for whoever goes through its threads for other reasons, too.
+class TraceCounter {
+ public:
+  /// `trace` outlives it.
+  explicit TraceCounter(const reader::Trace& trace);
+  ~TraceCounter();
+  TraceCounter(TraceCounter&&) = delete;
+
+  /// All calls that a thread recorded.
+  void add(const reader::Thread& thread, const reader::Calls& calls);
+  /// Goes through the threads that were not added. `done` counts their events, as of count_trace(). Call once.
+  TraceCounts take(std::atomic<std::uint64_t>* done = nullptr);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Goes through all events. `done` counts them, for whoever shows progress; may be null.

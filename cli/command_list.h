@@ -47,5 +47,7 @@ inline constexpr const char* kHelp = "Learn more";
   F(on, kLive, "")                                                                                                    \
   F(off, kLive, "")                                                                                                   \
   F(export, kConvert, "")                                                                                             \
+  F(cut, kConvert, "")                                                                                                \
+  F(merge, kConvert, "")                                                                                              \
   F(import, kConvert, "")                                                                                             \
   F(resolve, kConvert, "")

@@ -71,15 +71,17 @@ using Exporter = void (*)(const reader::Trace& trace, const Options& options, Ou
 //   callgrind   sums by function and by pairs of caller and callee, in nanoseconds; in memory are those alone
 //   pprof       sums by call stack: calls, and own time in nanoseconds
 //   firefox     a sample at each change of a stack, weighed by the time until the next one, in milliseconds
+//   otlp        a span for each request, each work on one, and each kept moment, in nanoseconds since 1970
 //   fxt         a record of three words for each call, in nanoseconds since the trace's first event
-#define KARST_EXPORT_FORMATS(F)                                                                               \
-  F(chrome, "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer") \
-  F(perfetto, "protobuf for ui.perfetto.dev and trace_processor; compact")                                    \
-  F(speedscope, "JSON for speedscope: every call, thread by thread, and its sandwich view")                   \
-  F(callgrind, "text for KCachegrind and callgrind_annotate: sums by function and by who called it")          \
-  F(pprof, "protobuf, packed by gzip, for pprof and what reads its profiles: sums by call stack")             \
-  F(firefox, "JSON for profiler.firefox.com: every call in its stack chart, notes and requests as markers")   \
-  F(fxt, "Fuchsia's trace format for ui.perfetto.dev: every call, with notes; the smallest of those that have both")
+#define KARST_EXPORT_FORMATS(F)                                                                                      \
+  F(chrome, "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer")        \
+  F(perfetto, "protobuf for ui.perfetto.dev and trace_processor; compact")                                           \
+  F(speedscope, "JSON for speedscope: every call, thread by thread, and its sandwich view")                          \
+  F(callgrind, "text for KCachegrind and callgrind_annotate: sums by function and by who called it")                 \
+  F(pprof, "protobuf, packed by gzip, for pprof and what reads its profiles: sums by call stack")                    \
+  F(firefox, "JSON for profiler.firefox.com: every call in its stack chart, notes and requests as markers")          \
+  F(fxt, "Fuchsia's trace format for ui.perfetto.dev: every call, with notes; the smallest of those that have both") \
+  F(otlp, "OpenTelemetry's spans as OTLP's JSON lines: requests, work on them, kept moments")
 
 #define KARST_DECLARE_EXPORTER(name, description) \
   void export_##name(const reader::Trace& trace, const Options& options, Output& output);

@@ -8,16 +8,17 @@
 #include "base/new_directory.h"
 #include "base/output.h"
 #include "sql/database.h"
+#include "sql/gathered.h"
 #include "sql/tables.h"
 
 namespace karst::exporting {
 namespace {
 
-Status write_csv(const sql::Source& source, const sql::Table& table, const Descriptor& directory) {
+Status write_csv(sql::Gathered& gathered, const sql::Table& table, const Descriptor& directory) {
   auto output = Output::create_in(directory, table.relation->name + ".csv");
   if (!output) return output.error();
-  answers::Csv csv(source.trace, *table.relation, *output);
-  sql::each_row(table, source, [&](const void* row) {
+  answers::Csv csv(gathered.source().trace, *table.relation, *output);
+  sql::each_row(table, gathered, [&](const void* row) {
     csv.row(row);
     return !output->failed();
   });
@@ -29,8 +30,10 @@ Status write_csv(const sql::Source& source, const sql::Table& table, const Descr
 Status export_csv(const sql::Source& source, const std::filesystem::path& path) {
   auto directory = NewDirectory::create(path);
   if (!directory) return directory.error();
+  sql::Gathered gathered(source);
+  gathered.by_the_way(sql::tables());
   for (const sql::Table& table : sql::tables())
-    if (Status written = write_csv(source, table, directory->descriptor()); !written) return written;
+    if (Status written = write_csv(gathered, table, directory->descriptor()); !written) return written;
   return directory->finish();
 }
 

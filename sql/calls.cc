@@ -14,6 +14,7 @@
 #include "answers/calls.h"
 #include "columns/scope.h"
 #include "columns/selection.h"
+#include "sql/gathered.h"
 
 namespace karst::sql {
 namespace {
@@ -34,14 +35,15 @@ struct Needs {
 /// A thread's calls while they are gone through.
 struct ThreadCalls {
   const reader::Thread& thread;
-  reader::Calls calls;
+  std::shared_ptr<const reader::Calls> shared;
+  const reader::Calls& calls = *shared;
   columns::CallColumns columns;
   std::vector<std::uint64_t> self;  ///< ticks, by row; empty: not needed
   std::optional<analysis::CallValues> values;
   std::uint32_t next = 0;  ///< row that nobody has yet
 
-  ThreadCalls(const reader::Thread& of, reader::Calls made, const Needs& needs)
-      : thread(of), calls(std::move(made)), columns(calls) {
+  ThreadCalls(const reader::Thread& of, std::shared_ptr<const reader::Calls> made, const Needs& needs)
+      : thread(of), shared(std::move(made)), columns(calls) {
     if (needs.values) values.emplace(calls);
     if (needs.self) add_self();
   }
@@ -158,8 +160,8 @@ class CallPiece final : public Piece {
 /// Threads are rebuilt by who asks for rows when there are none: several at a time, each by one.
 class CallScan final : public Scan {
  public:
-  CallScan(const Source& source, const Needs& needs)
-      : source_(source), start_(analysis::first_ticks(source.trace)), needs_(needs) {}
+  CallScan(Gathered& gathered, const Needs& needs)
+      : gathered_(gathered), source_(gathered.source()), start_(analysis::first_ticks(source_.trace)), needs_(needs) {}
 
   std::unique_ptr<Piece> next() override {
     std::unique_lock lock(mutex_);
@@ -203,8 +205,7 @@ class CallScan final : public Scan {
     std::shared_ptr<ThreadCalls> made;
     std::exception_ptr thrown;
     try {
-      const reader::Thread& thread = *source_.threads[at];
-      made = std::make_shared<ThreadCalls>(thread, source_.calls_of(thread, {}), needs_);
+      made = std::make_shared<ThreadCalls>(*source_.threads[at], gathered_.calls_of(at), needs_);
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -219,6 +220,7 @@ class CallScan final : public Scan {
     return (std::uint64_t{source.first_thread} + thread + 1) << 32U;
   }
 
+  Gathered& gathered_;
   const Source& source_;
   const std::uint64_t start_;
   const Needs needs_;
@@ -263,7 +265,7 @@ const Relation& calls() {
   return relation;
 }
 
-std::unique_ptr<Scan> scan_calls(const Source& source, const Fields& fields) {
+std::unique_ptr<Scan> scan_calls(Gathered& gathered, const Fields& fields) {
   const Relation& relation = calls();
   const auto takes = [&](const char* key) {
     return static_cast<bool>(fields[static_cast<std::size_t>(relation.find(key) - relation.fields.data())]);
@@ -273,7 +275,7 @@ std::unique_ptr<Scan> scan_calls(const Source& source, const Fields& fields) {
   needs.values = takes("arguments") || takes("returned");
   needs.self = takes("self");
   needs.states = takes("cpu") || takes("runnable") || takes("blocked");
-  return std::make_unique<CallScan>(source, needs);
+  return std::make_unique<CallScan>(gathered, needs);
 }
 
 }  // namespace karst::sql

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sql/columns.h"
+#include "sql/gathered.h"
 #include "sql/table_function.h"
 #include "sql/tables.h"
 
@@ -65,7 +66,10 @@ std::string text_of_sql(std::string_view text) {
   return made + "'";
 }
 
-constexpr const char* kParquet = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2";
+// A dictionary is tried for each column until it has too many values: names have few, times and ids have one for each
+// row, for which that is lost time. A higher level takes longer and saves nothing.
+constexpr const char* kParquet =
+    "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096, PARQUET_VERSION v2";
 constexpr const char* kOneFile = ", USE_TMP_FILE false";
 
 AnswerColumn::Kind kind_of(duckdb::Type type) {
@@ -128,11 +132,14 @@ Status each_row(const Api& api, Handle prepared, std::size_t columns, AnswerSink
 
 struct Database::Impl {
   Impl(const Api& of, std::vector<Source> asked)
-      : api(of), sources(std::move(asked)), names(of, sources), database(of), connection(of) {}
+      : api(of), sources(std::move(asked)), names(of, sources), database(of), connection(of) {
+    for (const Source& source : sources) gathered.emplace_back(source);
+  }
 
   const Api& api;
   std::string only_directory = {};
   const std::vector<Source> sources;
+  std::deque<Gathered> gathered;  // by source
   const Names names;
   std::deque<TraceTable> tables;
   Held<&Api::close> database;
@@ -176,7 +183,8 @@ Status Database::Impl::open(const DatabaseOptions& options) {
 
 Status Database::Impl::add_tables() {
   for (const Table& table : sql::tables()) {
-    if (Status added = tables.emplace_back(api, names, sources, table).add_to(connection.get()); !added) return added;
+    if (Status added = tables.emplace_back(api, names, sources, gathered, table).add_to(connection.get()); !added)
+      return added;
   }
   for (const Derived& one : derived()) {
     if (const Status made = run(api, connection.get(), one.sql); !made)
@@ -284,6 +292,7 @@ Status Database::write_parquet(const std::string& text, const std::string& path)
 
 Status Database::write_all_parquet() {
   constexpr const char* kParted = "calls";
+  for (Gathered& of : impl_->gathered) of.by_the_way(tables());  // calls are written first
   for (const Table& table : tables()) {
     const std::string& name = table.relation->name;
     const Status written =

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "sql/gathered.h"
+
 namespace karst::sql {
 namespace {
 
@@ -35,10 +37,10 @@ class ListScan final : public Scan {
 
 }  // namespace
 
-void each_row(const Table& table, const Source& source, const std::function<bool(const void* row)>& use) {
-  const std::unique_ptr<List> list = table.list ? table.list(source) : nullptr;
+void each_row(const Table& table, Gathered& gathered, const std::function<bool(const void* row)>& use) {
+  const std::unique_ptr<List> list = table.list ? gathered.list(table) : nullptr;
   const std::unique_ptr<Scan> scan =
-      list != nullptr ? scan_of(*list) : table.scan(source, Fields(table.relation->fields.size(), true));
+      list != nullptr ? scan_of(*list) : table.scan(gathered, Fields(table.relation->fields.size(), true));
   while (const std::unique_ptr<Piece> piece = scan->next())
     while (const void* const row = piece->next())
       if (!use(row)) return;

@@ -18,8 +18,9 @@ namespace karst::sql {
 struct Source {
   const reader::Trace& trace;
   std::vector<const reader::Thread*> threads;
-  /// A thread's calls; the memory of `used` is taken. From several threads at once.
-  std::function<reader::Calls(const reader::Thread& thread, reader::Calls used)> calls_of;
+  /// Leaves those of a thread's calls, which are all that it recorded, that are asked about. From several threads at
+  /// once.
+  std::function<void(const reader::Thread& thread, reader::Calls& calls)> choose;
   std::uint32_t first_thread = 0;  ///< threads of sources before it
 };
 
@@ -50,30 +51,36 @@ class List {
   virtual const void* at(std::size_t row) const = 0;
 };
 
+class Gatherer;  // sql/gathered.h
+class Gathered;
+
 /// Rows, and what they are views of.
-template <typename Row, typename Kept>
+template <typename Row>
 class ListOf final : public List {
  public:
+  explicit ListOf(std::shared_ptr<const Gatherer> of) : of_(std::move(of)) {}
   std::size_t size() const override { return rows.size(); }
   const void* at(std::size_t row) const override { return &rows[row]; }
 
-  Kept kept;
   std::vector<Row> rows;
 
-  template <typename... Of>
-  explicit ListOf(Of&&... of) : kept{std::forward<Of>(of)...} {}
+ private:
+  std::shared_ptr<const Gatherer> of_;
 };
 
-/// A relation that can be asked, and how to come by its rows: by one of the two.
+using MakeGatherer = std::unique_ptr<Gatherer> (*)(const Source& source);
+
+/// A relation that can be asked, and how to come by its rows: by a list, of what a gatherer has, or by a scan.
 struct Table {
   const answers::Relation* relation;
-  std::function<std::unique_ptr<List>(const Source& source)> list = nullptr;
-  std::unique_ptr<Scan> (*scan)(const Source& source, const Fields& fields) = nullptr;
+  MakeGatherer gatherer = nullptr;
+  std::function<std::unique_ptr<List>(std::shared_ptr<const Gatherer> of)> list = nullptr;
+  std::unique_ptr<Scan> (*scan)(Gathered& gathered, const Fields& fields) = nullptr;
   std::shared_ptr<const answers::Relation> owned = nullptr;  ///< `relation`, where it is of this table alone
 };
 
 /// Gives all rows of a table, one after the other, each valid until `use` returns. It returns false to stop.
-void each_row(const Table& table, const Source& source, const std::function<bool(const void* row)>& use);
+void each_row(const Table& table, Gathered& gathered, const std::function<bool(const void* row)>& use);
 
 /// A scan of a list, some thousand rows a piece.
 std::unique_ptr<Scan> scan_of(const List& list);

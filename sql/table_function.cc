@@ -47,10 +47,12 @@ const duckdb::Api* the_api = nullptr;
 
 }  // namespace
 
-TraceTable::TraceTable(const duckdb::Api& api, const Names& names, std::span<const Source> sources, const Table& table)
+TraceTable::TraceTable(const duckdb::Api& api, const Names& names, std::span<const Source> sources,
+                       std::deque<Gathered>& gathered, const Table& table)
     : api_(api),
       names_(names),
       sources_(sources),
+      gathered_(gathered),
       table_(table),
       columns_(columns_of(*table.relation, sources.size() > 1)),
       lists_(sources.size()) {
@@ -58,9 +60,9 @@ TraceTable::TraceTable(const duckdb::Api& api, const Names& names, std::span<con
 }
 
 std::unique_ptr<Scan> TraceTable::scan(std::size_t source, const Fields& fields) {
-  if (table_.scan != nullptr) return table_.scan(sources_[source], fields);
+  if (table_.scan != nullptr) return table_.scan(gathered_[source], fields);
   const std::scoped_lock lock(mutex_);
-  if (lists_[source] == nullptr) lists_[source] = table_.list(sources_[source]);
+  if (lists_[source] == nullptr) lists_[source] = gathered_[source].list(table_);
   return scan_of(*lists_[source]);
 }
 

@@ -2,6 +2,7 @@
 // A table as DuckDB asks for its rows: a table function that writes the columns which a query takes, from several
 // threads at once.
 #pragma once
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "sql/api.h"
 #include "sql/columns.h"
+#include "sql/gathered.h"
 #include "sql/scan.h"
 
 namespace karst::sql {
@@ -18,7 +20,8 @@ namespace karst::sql {
 /// A table of some traces. Its lists are made when they are first asked for, and kept. Outlives all queries.
 class TraceTable {
  public:
-  TraceTable(const duckdb::Api& api, const Names& names, std::span<const Source> sources, const Table& table);
+  TraceTable(const duckdb::Api& api, const Names& names, std::span<const Source> sources,
+             std::deque<Gathered>& gathered, const Table& table);
 
   const std::vector<Column>& columns() const { return columns_; }
   /// Its name in SQL is the relation's.
@@ -39,6 +42,7 @@ class TraceTable {
   const duckdb::Api& api_;
   const Names& names_;
   std::span<const Source> sources_;
+  std::deque<Gathered>& gathered_;  // by source
   const Table& table_;
   std::vector<Column> columns_;
   std::mutex mutex_;

@@ -106,11 +106,11 @@ Table within(std::string name, const Outer& outer, std::vector<Level> levels) {
   Table table;
   table.owned = std::make_shared<const Relation>(relation_of(std::move(name), *path));
   table.relation = table.owned.get();
-  table.list = [path](const Source& source) -> std::unique_ptr<List> {
-    struct Nothing {};
-    auto list = std::make_unique<ListOf<Values, Nothing>>();
+  table.gatherer = outer.gatherer;
+  table.list = [path](std::shared_ptr<const Gatherer> of) -> std::unique_ptr<List> {
     std::deque<Values> rows;
-    path->outer.each(source, [&](const void* row) { add_rows(*path, 0, path->outer.relation, row, {}, rows); });
+    path->outer.each(*of, [&](const void* row) { add_rows(*path, 0, path->outer.relation, row, {}, rows); });
+    auto list = std::make_unique<ListOf<Values>>(std::move(of));
     list->rows.assign(std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     return list;
   };

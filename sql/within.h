@@ -19,7 +19,8 @@ struct Level {
 /// The rows of `outer`, each for as long as it is used.
 struct Outer {
   const answers::Relation& relation;
-  std::function<void(const Source& source, const answers::UseRow& use)> each;
+  MakeGatherer gatherer;
+  std::function<void(const Gatherer& of, const answers::UseRow& use)> each;
   std::vector<const char*> keys = {};  ///< as Level::keys
 };
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/commands/export_tables.h"
 #include "cli/commands/order.h"
-#include "cli/input/trace_input.h"
+#include "cli/input/chosen_part.h"
 #include "cli/text/progress.h"
 #include "cli/text/table.h"
 #include "cli/text/text.h"
@@ -80,29 +79,18 @@ int export_html(const Options& options) {
                        "export");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  const auto range = (*input)->filter.range;                 // of --range and --kept
-  std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;  // process and thread, in the trace's numbers
-  for (const reader::Thread* thread : (*input)->threads) chosen.emplace(thread->process, thread->index);
-  Result<std::unique_ptr<engine::TraceIndex>> index = Error{};
-  {
-    Progress progress("exporting calls", (*input)->trace.event_count());
-    engine::IndexProgress steps;
-    steps.also = &progress.done;
-    index = engine::TraceIndex::build(std::move((*input)->trace), steps);
+  auto part = chosen_part(**input, "exporting calls");
+  if (!part) return fail(part.error());
+  const engine::TraceIndex& index = *part->index;
+  if (part->range) {
+    const std::uint64_t first = analysis::first_ticks(index.trace());
+    wanted.begin = index.since_origin(std::max(part->range->begin, first));
+    wanted.end = index.since_origin(std::min(part->range->end, index.last_ticks()));
   }
-  if (!index) return fail(index.error());
-  if (range) {
-    const std::uint64_t first = analysis::first_ticks((*index)->trace());
-    wanted.begin = (*index)->since_origin(std::max(range->begin, first));
-    wanted.end = (*index)->since_origin(std::min(range->end, (*index)->last_ticks()));
-  }
-  for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) {
-    const reader::Thread& thread = *(*index)->threads()[i].thread;
-    if (chosen.contains({thread.process, thread.index})) wanted.threads.push_back(i);
-  }
+  wanted.threads = std::move(part->threads);
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
-  const auto status = engine::export_html(**index, page(), wanted, *output);
+  const auto status = engine::export_html(index, page(), wanted, *output);
   if (!status) return fail(status.error());
   return finish_output(*output);
 }

@@ -28,16 +28,15 @@ constexpr TableFormat kTableFormats[] = {
 
 /// With the calls that pass the filters.
 sql::Source source_of(const Input& input, Progress& progress) {
-  const auto calls_of = [&input, &progress](const reader::Thread& thread, reader::Calls used) {
-    reader::Calls calls = input.calls_of(thread, std::move(used));
+  const auto choose = [&input, &progress](const reader::Thread& thread, reader::Calls& calls) {
+    input.choose(thread, calls);
     progress.done += calls.events;
-    if (input.function_set() == nullptr) return calls;
+    if (input.function_set() == nullptr) return;
     analysis::CallFilter within;
     within.below = input.function_set();
     analysis::filter_calls(calls, thread.process, within);
-    return calls;
   };
-  return {input.trace, input.threads, calls_of};
+  return {input.trace, input.threads, choose};
 }
 
 }  // namespace

@@ -16,11 +16,10 @@ std::vector<sql::Source> sources_of(const Inputs& inputs) {
   std::vector<sql::Source> sources;
   std::uint32_t threads = 0;
   for (const auto& input : inputs) {
-    sources.push_back({input->trace, input->threads,
-                       [of = input.get()](const reader::Thread& thread, reader::Calls used) {
-                         return of->calls_of(thread, std::move(used));
-                       },
-                       threads});
+    sources.push_back(
+        {input->trace, input->threads,
+         [of = input.get()](const reader::Thread& thread, reader::Calls& calls) { of->choose(thread, calls); },
+         threads});
     threads += static_cast<std::uint32_t>(input->threads.size());
   }
   return sources;

@@ -102,6 +102,30 @@ void add_selection_options(Command command, InputOptions& options, const char* f
   });
 }
 
+void add_part_options(Command command, InputOptions& options) {
+  in_group(command, "Which part", [&] {
+    command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
+        .type_name("NAME|TID");
+    command.add_option("-p,--process", options.selection.process, "Only the process with this id").type_name("PID");
+    command.add_option("--not-thread", options.selection.not_thread, "Without threads of this name or thread id")
+        .type_name("NAME|TID");
+    command
+        .add_option("--range", options.range,
+                    "Only this time since the trace's start, like 12.5ms..13ms, or before its end, like -10ms..")
+        .check(readable(parse_range))
+        .type_name("BEGIN..END");
+    command.add_option("-k,--kept", options.kept, "Only the time of kept moment N, as 'karst info' numbers them")
+        .check(positive())
+        .type_name("N");
+    command
+        .add_option(
+            "--request", options.request,
+            "Only the time of this request, and threads that said anything of it, with all that they did meanwhile")
+        .check(positive())
+        .type_name("ID");
+  });
+}
+
 void add_raw_option(Command command, InputOptions& options) {
   command.add_flag("--raw", options.raw, "Times as they were recorded, with what tracing itself took");
 }
@@ -271,8 +295,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
 
 std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.clock(), ns); }
 
-reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used, CallParts* parts) const {
-  reader::Calls calls = reader::rebuild_calls(trace, thread, std::move(used));
+void Input::choose(const reader::Thread& thread, reader::Calls& calls, CallParts* parts) const {
   analysis::CallFilter rest = filter;
   if (parts != nullptr) {
     parts->latest = parts->of(thread, calls);
@@ -281,6 +304,11 @@ reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used, 
   if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
   if (!raw) analysis::take_cost_out(calls, cost.value_or(trace.processes()[thread.process].cost), filter.range);
   analysis::filter_calls(calls, thread.process, rest);
+}
+
+reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used, CallParts* parts) const {
+  reader::Calls calls = reader::rebuild_calls(trace, thread, std::move(used));
+  choose(thread, calls, parts);
   return calls;
 }
 

@@ -65,6 +65,9 @@ Result<std::string> newest_trace();
 /// --below, --not-function, --min-duration and --function. `function_help` says what the last one shows here.
 void add_selection_options(Command command, InputOptions& options, const char* function_help);
 
+/// Of these --thread, --not-thread, --process, --range, --kept and --request: for what leaves calls whole.
+void add_part_options(Command command, InputOptions& options);
+
 /// --raw.
 void add_raw_option(Command command, InputOptions& options);
 
@@ -96,6 +99,8 @@ struct Input {
   /// `used`: calls of another thread that are needed no more, whose memory is taken.
   /// With `parts` cut at those.
   reader::Calls calls_of(const reader::Thread& thread, reader::Calls used = {}, CallParts* parts = nullptr) const;
+  /// Leaves those of all of a thread's calls that calls_of() returns.
+  void choose(const reader::Thread& thread, reader::Calls& calls, CallParts* parts = nullptr) const;
   /// For each thread in turn its calls, which are valid until `use` returns; on a terminal `what` tells of it.
   /// `parts` as calls_of() has it.
   void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,

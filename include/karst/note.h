@@ -28,6 +28,7 @@
  *   karst_request_begin(4711);            a request begins; any thread may work on it, and any may end it
  *   karst_request(4711);                  the calling thread works on it from here on; 0: on none
  *   karst_request_end(4711);
+ *   karst_request_context("00-4bf9...");  whose part the request is that the thread works on: W3C's traceparent
  *   karst_flow(17);                       the call that the thread is in is a step of flow 17: where the flow was said
  *   karst_flow_end(17);                   before leads to it, in whatever thread that was; and its last step, after
  *                                         which the number may be used again
@@ -98,6 +99,16 @@ KARST_STUB_ void karst_number(const char* name, double value) {
   KARST_NOTE_(void, number_of, (const char*, uint64_t), (name, bits))
 }
 /* clang-format on */
+/* The request that the thread works on is part of a greater one: `traceparent` is the value of the HTTP header of that
+ * name, by W3C's Trace Context. `karst export --to otlp` puts its span below that one. A text, which others can say by
+ * karst_text, too: "traceparent: 00-...". */
+KARST_STUB_ void karst_request_context(const char* traceparent) {
+  char text[128] = "traceparent: ";
+  size_t size = 13;
+  if (!traceparent) return;
+  while (*traceparent && size < sizeof text) text[size++] = *traceparent++;
+  karst_text_sized(text, size);
+}
 KARST_STUB_ void karst_message_color(const char* text, uint32_t color) {
   karst_message_color_sized(text, __SIZE_MAX__, color);
 }

@@ -79,6 +79,8 @@ class Tables(TracedTest):
             self.assertEqual(sorted(map(key, found)), sorted(map(key, as_sqlite)), name)
         self.assertGreater(of.execute("SELECT count(*) FROM calls").fetchone()[0], 600)
         self.assertEqual(of.execute("SELECT count(*) FROM requests").fetchone()[0], 60)
+        # Shares are of the time of all calls, which is known when all threads have been gone through.
+        self.assertAlmostEqual(of.execute("SELECT sum(self_share) FROM functions").fetchone()[0], 1, places=3)
         # A call and its caller are joined by their numbers.
         rows = of.execute("SELECT a.caller, b.function FROM calls a JOIN calls b ON a.parent = b.id").fetchall()
         self.assertTrue(rows and all(one == other for one, other in rows))
