@@ -79,6 +79,11 @@ class Mover {
     for (format::StateRecord& record : of.records) record.ticks = map_.at(record.ticks);
     return of;
   }
+  reader::UsageLog usage(reader::UsageLog of) const {
+    for (reader::UsageSeries& series : of.series)
+      for (reader::UsagePoint& point : series.points) point.ticks = map_.at(point.ticks);
+    return of;
+  }
   reader::SampleLog samples(reader::SampleLog of) const {
     of.source.begin_ticks = map_.at(of.source.begin_ticks);
     of.source.end_ticks = map_.at(of.source.end_ticks);
@@ -108,8 +113,9 @@ void write_process(const MergePart& part, const Mover& mover, const reader::Proc
   writer.add_moments(moved.index, mover.moments(process.moments));
   writer.add_mode(moved);
   writer.add_cost(moved);
+  reader::EventReader read = part.trace->event_reader();
   for (const reader::Thread& thread : process.threads)
-    add_moved_blocks(part.trace->blocks(thread), part.map, {moved.index, thread.index}, writer);
+    add_moved_blocks(part.trace->blocks(thread), read, part.map, {moved.index, thread.index}, writer);
   writer.add_switches(moved.index, mover.switches(process.switches));
   writer.add_functions(moved.index, recorded(process));
 }
@@ -173,10 +179,12 @@ Result<LeftOut> write_merged(const std::vector<MergePart>& parts, TraceWriter& w
   std::uint32_t moments = 0;
   for (const MergePart& part : parts) {
     movers.emplace_back(part.map, static_cast<std::uint32_t>(processes.size()), moments);
+    std::uint32_t last = 0;
     for (const reader::Process& process : part.trace->processes()) {
       processes.push_back(movers.back().process(process));
-      for (const reader::Moment& moment : process.moments) moments = std::max(moments, moment.number);
+      for (const reader::Moment& moment : process.moments) last = std::max(last, moment.number);
     }
+    moments += last;
   }
   writer.add_processes(processes);
   writer.add_clock(parts.front().trace->clock());
@@ -192,6 +200,9 @@ Result<LeftOut> write_merged(const std::vector<MergePart>& parts, TraceWriter& w
   if (const auto* part = only_one(
           parts, [](const auto& trace) { return !trace.samples().empty(); }, left_out.samples))
     writer.add_samples(of(part).samples(part->trace->samples()));
+  if (const auto* part = only_one(
+          parts, [](const auto& trace) { return !trace.usage().series.empty(); }, left_out.usage))
+    writer.add_usage(of(part).usage(part->trace->usage()));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     for (const reader::Process& process : parts[i].trace->processes()) {
       const std::uint32_t index = movers[i].process(process).index;

@@ -22,6 +22,7 @@ struct MergePart {
 struct LeftOut {
   std::vector<const reader::Trace*> states;   ///< whose thread states: a file has those of one machine
   std::vector<const reader::Trace*> samples;  ///< the same of samples
+  std::vector<const reader::Trace*> usage;    ///< and of what was used beside the calls
   std::uint64_t sources = 0;                  ///< texts of files of which another part has another text
 };
 

@@ -62,17 +62,18 @@ class BlockMover {
 
 }  // namespace
 
-void add_moved_blocks(std::span<const reader::BlockView> blocks, const TickMap& map, BlockOwner owner,
-                      TraceWriter& writer) {
+void add_moved_blocks(std::span<const reader::StoredBlock> blocks, reader::EventReader& read, const TickMap& map,
+                      BlockOwner owner, TraceWriter& writer) {
   if (map.is_same()) {
-    for (const reader::BlockView& block : blocks)
-      writer.add_block(owner.process, owner.thread, block.sequence, block.ticks, block.events);
+    for (const reader::StoredBlock& block : blocks)
+      writer.add_block(owner.process, owner.thread, block.sequence, block.ticks, read(block).events,
+                       static_cast<std::uint32_t>(block.next_sequence - block.sequence));
     return;
   }
   BlockMover mover(map, owner, writer);
   if (!blocks.empty()) mover.skip_to(blocks.front().sequence);
   for (std::size_t at = 0; at < blocks.size(); ++at)
-    mover.block(blocks[at], at == 0 ? 0 : blocks[at].sequence - blocks[at - 1].sequence - 1);
+    mover.block(read(blocks[at]), at == 0 ? 0 : blocks[at].sequence - blocks[at - 1].next_sequence);
 }
 
 }  // namespace karst::writing

@@ -18,7 +18,7 @@ struct BlockOwner {
 };
 
 /// Adds all of `blocks` as blocks of `owner`. What is missing between them stays missing.
-void add_moved_blocks(std::span<const reader::BlockView> blocks, const TickMap& map, BlockOwner owner,
-                      TraceWriter& writer);
+void add_moved_blocks(std::span<const reader::StoredBlock> blocks, reader::EventReader& read, const TickMap& map,
+                      BlockOwner owner, TraceWriter& writer);
 
 }  // namespace karst::writing

@@ -68,6 +68,8 @@ void say_left_out(const writing::LeftOut& left_out) {
     say(fmt::format("thread states of {} are left out: a trace has those of one machine's threads", trace->name()));
   for (const reader::Trace* trace : left_out.samples)
     say(fmt::format("samples of {} are left out: a trace has those of one machine's threads", trace->name()));
+  for (const reader::Trace* trace : left_out.usage)
+    say(fmt::format("usage of {} is left out: a trace has that of one machine", trace->name()));
   if (left_out.sources != 0)
     say(fmt::format("{} differ between the traces: the first one's text is in {}", plural(left_out.sources, "source"),
                     left_out.sources == 1 ? "it" : "them"));
@@ -87,6 +89,7 @@ int merge(const Options& options) {
   }
   auto writer = writing::TraceWriter::create(options.output);
   if (!writer) return fail(writer.error());
+  writer->pack_events();
   const auto left_out = writing::write_merged(parts, *writer);
   if (!left_out) return fail(left_out.error());
   if (const Status finished = writer->finish(); !finished) return fail(finished.error());
