@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "analysis/usage.h"
+#include "answers/usage.h"
 #include "sql/calls.h"
 #include "sql/gatherers.h"
 #include "sql/within.h"

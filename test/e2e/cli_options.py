@@ -162,7 +162,7 @@ class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
     COMMANDS = ("run", "view", "slow", "explain", "calls", "flame", "diff", "report", "tree", "notes", "info",
-                "export", "import", "ps", "top", "on", "off", "snapshot", "attach", "resolve", "help")
+                "export", "import", "cut", "merge", "ps", "top", "on", "off", "snapshot", "attach", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
         everything = self.good("help")

@@ -197,6 +197,7 @@ TEST(Merge, BlocksOfTheSameClockAreTheSame) {
   ASSERT_TRUE(writing::write_merged({{&one, {}}, {&one, {}}}, whole_writer).ok());
   ASSERT_TRUE(whole_writer.finish().ok());
   const reader::Trace whole = opened(out);
+  reader::EventReader read = whole.event_reader(), read_wanted = one.event_reader();
   EXPECT_EQ(whole.event_count(), 2 * one.event_count());
   for (const reader::Process& process : whole.processes()) {
     for (std::size_t t = 0; t < process.threads.size(); ++t) {
@@ -204,8 +205,8 @@ TEST(Merge, BlocksOfTheSameClockAreTheSame) {
       ASSERT_EQ(blocks.size(), wanted_blocks.size());
       for (std::size_t i = 0; i < blocks.size(); ++i) {
         EXPECT_EQ(blocks[i].sequence, wanted_blocks[i].sequence);
-        EXPECT_TRUE(std::equal(blocks[i].events.begin(), blocks[i].events.end(), wanted_blocks[i].events.begin(),
-                               wanted_blocks[i].events.end()));
+        const auto events = read(blocks[i]).events, wanted_events = read_wanted(wanted_blocks[i]).events;
+        EXPECT_TRUE(std::equal(events.begin(), events.end(), wanted_events.begin(), wanted_events.end()));
       }
     }
   }
