@@ -321,8 +321,8 @@ struct PackedHeader {
   std::uint64_t last_ticks;   ///< of the last one
   std::uint32_t blocks;       ///< the next block's sequence is `sequence` + `blocks`
   std::uint32_t event_count;
-  std::uint32_t enters;                  ///< events without the exit bit
-  std::uint32_t notes;                   ///< bit n: there is a note of kind n; 0: a mark about stacks; 31: other kinds
+  std::uint32_t enters;     ///< events without the exit bit
+  std::uint32_t notes;      ///< bit n: there is a note of kind n; 0: a mark about stacks; 31: other kinds
   std::uint32_t stored[7];  ///< bytes of each stream in the file
   std::uint32_t raw[7];     ///< and decoded
 };

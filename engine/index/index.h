@@ -200,7 +200,6 @@ class TraceIndex {
   mutable LateParts late_;
 };
 
-
 /// Runs `work(i)` for i below `count` on as many threads as there are processors. What one of them throws is thrown
 /// here, when the others have ended; what was not begun by then is left out.
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work);

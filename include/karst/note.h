@@ -104,10 +104,12 @@ KARST_STUB_ void karst_number(const char* name, double value) {
  * karst_text, too: "traceparent: 00-...". */
 KARST_STUB_ void karst_request_context(const char* traceparent) {
   char text[128] = "traceparent: ";
-  size_t size = 13;
+  size_t size;
   if (!traceparent) return;
-  while (*traceparent && size < sizeof text) text[size++] = *traceparent++;
-  karst_text_sized(text, size);
+  size = __builtin_strlen(traceparent);
+  if (size > sizeof text - 13) size = sizeof text - 13;
+  __builtin_memcpy(&text[13], traceparent, size);
+  karst_text_sized(text, 13 + size);
 }
 KARST_STUB_ void karst_message_color(const char* text, uint32_t color) {
   karst_message_color_sized(text, __SIZE_MAX__, color);

@@ -20,7 +20,7 @@ def counts_of(trace, *options):
 
 
 class AllTest(TracedTest):
-    OPTIONS = ("--budget", "off", "--memory", "8M", "--all")
+    OPTIONS = ("--budget", "off", "--memory", "32M", "--all")
 
     def program(self):
         return build("all_counts", "all/counts.c", "-O1", "-pthread", compiler="karst-gcc")
@@ -31,17 +31,17 @@ class AllTest(TracedTest):
         self.assertIn("none overwritten", run.err)
         counts = counts_of(run.trace.path)
         self.assertEqual((counts["leaf"], counts["middle"], counts["work"]), (6 * ROUNDS, 3 * ROUNDS, 3))
-        # 43 MB of events, of which 8 MiB have room.
+        # 43 MB of events, of which 32 MiB have room.
         self.assertLess(run.trace.path.stat().st_size, 6 * 3 * ROUNDS)
 
     def test_every_call_of_forked_children_is_there(self):
-        run = self.run_traced(self.program(), str(ROUNDS), "0", "3", options=self.OPTIONS)
+        run = self.run_traced(self.program(), str(3 * ROUNDS), "0", "2", options=self.OPTIONS)
         self.assert_whole(run.trace)
-        self.assertEqual(counts_of(run.trace.path)["leaf"], 6 * ROUNDS)
+        self.assertEqual(counts_of(run.trace.path)["leaf"], 12 * ROUNDS)
 
 
     def test_without_it_the_newest_are_there(self):
-        run = self.run_traced(self.program(), str(ROUNDS), "1", "0", options=self.OPTIONS[:-1])
+        run = self.run_traced(self.program(), str(ROUNDS), "1", "0", options=("--budget", "off", "--memory", "1M"))
         self.assertGreater(run.trace.info["overwritten_events"], 0)
         self.assertLess(counts_of(run.trace.path)["leaf"], 2 * ROUNDS)
 

@@ -135,7 +135,7 @@ class Fxt(TracedTest):
                              sorted((int(n["time_ns"]), int(n["value"])) for n in notes if n["kind"] == word))
 
     def test_values_are_counters(self):
-        run_of = self.run_traced(build("exports_noted", "exports/noted.cc", "-O1", *INCLUDE))
+        run_of = self.run_traced(build("exports_noted", "exports/noted.cc", "-O1", *INCLUDE), options=("--usage", "off"))
         out = self.directory / "out.fxt"
         run(KARST, "export", run_of.trace.path, "--to", "fxt", "-o", out)
         found = [e for e in Reader(out.read_bytes()).events if e["type"] == 1]

@@ -117,7 +117,7 @@ class Notes(TracedTest):
                     self.assertEqual(run.trace.counts.get("zone"), 3)
 
     def test_exported(self):
-        run = self.run_traced(self.program())
+        run = self.run_traced(self.program(), options=("--usage", "off"))
         for to in ("chrome", "perfetto"):
             subprocess.run([KARST, "export", str(run.trace.path), "--to", to, "-o", self.directory / to], check=True,
                            capture_output=True, timeout=support.TIMEOUT)

@@ -1,4 +1,5 @@
-// Calls a known number of functions in threads and in forked children, and says how many: counts.c ROUNDS THREADS CHILDREN
+// Calls a known number of functions in threads and in forked children, and says how many: counts.c ROUNDS THREADS
+// CHILDREN
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
