@@ -60,7 +60,8 @@ bool GivenOptions::asks_for_calls() const {
 std::string GivenOptions::flags() const {
   std::string all;
   for (const OptionRow& row : kOptionTable)
-    if (flags_[index_of(row)]) all += (all.empty() ? "" : ", ") + std::string(format::long_flag(row));
+    if (flags_[index_of(row)] && !format::is_same(row.name, "usage"))
+      all += (all.empty() ? "" : ", ") + std::string(format::long_flag(row));
   return all;
 }
 

@@ -27,7 +27,7 @@ class GivenOptions {
   bool has_flag(std::size_t option) const { return flags_[option]; }
   /// The command line asks for what only traced calls can tell.
   bool asks_for_calls() const;
-  /// The command line's flags, with commas between.
+  /// The command line's flags about calls, with commas between.
   std::string flags() const;
 
  private:

@@ -45,7 +45,10 @@ class Usage(TracedTest):
 
     def check_process(self, trace, truth):
         pid = truth["pid"]
-        self.assertGreater(self.row(trace, "memory", pid=pid)["most"], BYTES)
+        # On a busy machine readings are rare, and what came between two of them, or behind the last one, is not known.
+        memory = self.row(trace, "memory", pid=pid)
+        least = 0.9 if memory["readings"] > 30 else 0.2
+        self.assertGreater(memory["most"], BYTES * least)
         self.assertLess(self.row(trace, "memory", pid=pid)["most"], truth["resident"] + 4 * MIB)
         # What grows is a rate: over the time of its readings it adds up to what getrusage says.
         counters = self.counters(trace)
@@ -54,9 +57,13 @@ class Usage(TracedTest):
             values = counters[name, pid]
             return sum((after - at) * value for (at, value), (after, _) in zip(values, values[1:])) / 1e6
 
-        self.assertAlmostEqual(sum_of("cpu (% of a CPU)") / 100 * 1e9, truth["cpu"], delta=60e6)
-        self.assertAlmostEqual(sum_of("read (MiB/s)"), BYTES / MIB, delta=3)
-        self.assertAlmostEqual(sum_of("page faults (1/s)"), truth["faults"], delta=400)
+        def assert_about(value, wanted, delta):
+            self.assertLess(value, wanted + delta)
+            self.assertGreater(value, wanted * least - delta)
+
+        assert_about(sum_of("cpu (% of a CPU)") / 100 * 1e9, truth["cpu"], delta=60e6)
+        assert_about(sum_of("read (MiB/s)"), BYTES / MIB, delta=3)
+        assert_about(sum_of("page faults (1/s)"), truth["faults"], delta=400)
         self.assertLess(sum_of("switches (1/s)"), truth["switches"] + 40)
         most_cpu = self.row(trace, "cpu", pid=pid)["most"]
         self.assertTrue(0 < most_cpu < 150, most_cpu)  # others may have had the CPUs

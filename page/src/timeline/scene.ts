@@ -11,7 +11,7 @@ import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from 
 import { CallColours } from "./call_colours";
 import { kindOf, KINDS, withLate } from "./kinds";
 import { NoteMarks } from "./note_marks";
-import { PlotStore } from "./plots";
+import { isPlot, PlotStore } from "./plots";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
 import type { SliceHit } from "./track_renderer";
