@@ -34,7 +34,10 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 32 && offsetof(FileHeader, crc) == 28);
 
-enum FileFlag : std::uint64_t { kFileResolved = 1 };  ///< names (SYMB) are inside
+enum FileFlag : std::uint64_t {
+  kFileResolved = 1,  ///< names (SYMB) are inside
+  kFileGrowing = 2,   ///< chunks are still added at its end, or whoever did so was ended by force
+};
 
 constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   std::uint32_t type = 0;

@@ -185,6 +185,7 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
   list.minor = file_header->minor;
   list.flags = file_header->flags;
   list.header_damaged = file_header->header_size == 0;
+  list.growing = (list.flags & format::kFileGrowing) != 0;
 
   std::uint64_t offset = list.header_damaged ? sizeof(FileHeader) : file_header->header_size;
   std::vector<Unchecked> unchecked;
@@ -247,6 +248,9 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
   }
   if (!list.ended) {
     problems.add_place([&] {
+      if (list.growing)
+        return fmt::format(
+            "its recording goes on, or was ended by force: what was written by then is there, up to byte {}", cut_at);
       return fmt::format(
           "the file ends at byte {} without its end chunk: it was cut; what lies before byte {} was read", file.size(),
           cut_at);

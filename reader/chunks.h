@@ -34,6 +34,7 @@ struct ChunkList {
   std::vector<Chunk> chunks;    ///< in file order, without ENDT
   std::uint64_t seen = 0;       ///< chunks before ENDT with a sound header, unknown and damaged ones too
   bool ended = false;           ///< ENDT was found
+  bool growing = false;         ///< chunks may be added behind the last one
   format::EndRecord end{};
 };
 

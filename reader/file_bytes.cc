@@ -115,8 +115,9 @@ Status FileBytes::unchanged() const {
   const struct stat& then = mapped_->status;
   struct stat now {};
   const bool same = !mapped_->mapping.lost() && ::fstat(mapped_->file.get(), &now) == 0 &&
-                    now.st_size == then.st_size && now.st_mtim.tv_sec == then.st_mtim.tv_sec &&
-                    now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
+                    (grows_ ? now.st_size >= then.st_size
+                            : now.st_size == then.st_size && now.st_mtim.tv_sec == then.st_mtim.tv_sec &&
+                                  now.st_mtim.tv_nsec == then.st_mtim.tv_nsec);
   if (same) return Unit{};
   return Error{
       fmt::format("the trace {} changed while it was read, so what was read of it fits nothing: let whoever "
@@ -125,7 +126,10 @@ Status FileBytes::unchanged() const {
 }
 
 FileBytes::FileBytes(FileBytes&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, {})), owned_(std::move(other.owned_)), mapped_(std::move(other.mapped_)) {}
+    : bytes_(std::exchange(other.bytes_, {})),
+      owned_(std::move(other.owned_)),
+      mapped_(std::move(other.mapped_)),
+      grows_(other.grows_) {}
 
 FileBytes::~FileBytes() = default;
 

@@ -18,8 +18,8 @@
 namespace karst::reader {
 
 /// Owns the bytes. Small files are read into memory. Large ones are mapped: what others write to such a file shows here
-/// at any time, so who reads takes each number once, and asks unchanged() in the end. Karst itself writes to no trace
-/// that is there: it replaces files by renaming.
+/// at any time, so who reads takes each number once, and asks unchanged() in the end. Karst itself
+/// replaces traces by renaming, or adds to their end while they are recorded.
 class FileBytes {
  public:
   enum class Large : std::uint8_t {
@@ -38,6 +38,8 @@ class FileBytes {
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Error: the file is not what it was when it was opened, so that what was read may fit nothing. Any thread may ask.
   Status unchanged() const;
+  /// What is behind the bytes may change from here on, and the file's times: others add to it.
+  void let_grow() { grows_ = true; }
 
  private:
   FileBytes() = default;
@@ -55,6 +57,7 @@ class FileBytes {
   std::span<const std::byte> bytes_;
   std::unique_ptr<std::byte[]> owned_;
   std::unique_ptr<Mapped> mapped_;
+  bool grows_ = false;
 };
 
 }  // namespace karst::reader

@@ -119,12 +119,9 @@ void ModelBuilder::settle_threads(Process& process) {
   auto& threads = process.threads;
   const auto by_index = [](const Thread& a, const Thread& b) { return a.index < b.index; };
   const auto same_index = [](const Thread& a, const Thread& b) { return a.index == b.index; };
+  std::reverse(threads.begin(), threads.end());  // the latest record of each comes first
   std::stable_sort(threads.begin(), threads.end(), by_index);
-  const auto twice = std::unique(threads.begin(), threads.end(), same_index);
-  for (auto at = twice; at != threads.end(); ++at) {
-    problems_.add("thread twice", [] { return std::string("a thread is recorded twice; the first record is used"); });
-  }
-  threads.erase(twice, threads.end());
+  threads.erase(std::unique(threads.begin(), threads.end(), same_index), threads.end());
 }
 
 void ModelBuilder::settle_blocks() {

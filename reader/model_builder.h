@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From chunks to the model: fills processes, clock, sources and the list of blocks; makes what
-// records leave out (stand-ins, fallback names); first of two contradicting records wins.
+// records leave out (stand-ins, fallback names); the later of two records of the same thing counts.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What each record says, put into the model as it comes: the part of ModelBuilder that reads chunks. A record that
-// contradicts an earlier one, or that cannot be, is left out and listed. model_builder.cc makes a whole of it.
+// What each record says, put into the model as it comes: the part of ModelBuilder that reads chunks. Of two records of
+// the same thing the later one counts, as in a file that grew; one that cannot be is left out and listed.
+// model_builder.cc makes a whole of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,12 +59,7 @@ Process& ModelBuilder::process(std::uint32_t index) {
 
 void ModelBuilder::add_processes(const Chunk& chunk) {
   each_record<format::ProcessRecord>(chunk, problems_, [this](const auto& table, const format::ProcessRecord& record) {
-    const auto [at, fresh] = processes_.try_emplace(record.process);
-    if (!fresh) {
-      problems_.add("process twice", [&] { return fmt::format("process {} is recorded twice", record.process); });
-      return;
-    }
-    Process& made = at->second;
+    Process& made = processes_[record.process];
     made.index = record.process;
     made.pid = record.pid;
     made.parent_pid = record.parent_pid;
@@ -88,16 +84,9 @@ void ModelBuilder::add_clock(const Chunk& chunk) {
       return;
     }
     auto& clock = model_.clock;
-    if (!have_rate_) {
-      have_rate_ = true;
-      clock.ticks_per_second = record.ticks_per_second;
-      clock.rate_source = record.rate_source;
-    } else if (record.ticks_per_second != clock.ticks_per_second) {
-      problems_.add("rates", [&] {
-        return fmt::format("clock records disagree about the rate ({} and {} ticks a second); the first is used",
-                           clock.ticks_per_second, record.ticks_per_second);
-      });
-    }
+    have_rate_ = true;
+    clock.ticks_per_second = record.ticks_per_second;
+    clock.rate_source = record.rate_source;
     clock.pairs.push_back({record.ticks, record.monotonic_raw_ns, record.realtime_ns, record.uncertainty_ns});
   });
 }
@@ -118,10 +107,6 @@ void ModelBuilder::add_modules(const Chunk& chunk) {
       modules.resize(record.module + std::size_t{1}, hole);
     }
     Module& made = modules[record.module];
-    if (made.index != kUnset) {
-      problems_.add("module twice", [&] { return fmt::format("module {} is recorded twice", record.module); });
-      return;
-    }
     made.index = record.module;
     made.bias = record.bias;
     made.text_begin = record.text_begin;
@@ -154,10 +139,6 @@ void ModelBuilder::add_functions(const Chunk& chunk) {
           functions.resize(record.id + std::size_t{1});
         }
         Function& made = functions[record.id];
-        if (made.id != 0) {
-          problems_.add("function twice", [&] { return fmt::format("function {} is recorded twice", record.id); });
-          return;
-        }
         made.id = record.id;
         made.module = record.module;
         made.address = record.address;
@@ -178,10 +159,6 @@ void ModelBuilder::add_symbols(const Chunk& chunk) {
       return;
     }
     Function& made = functions[record.id];
-    if (!made.name.empty()) {
-      problems_.add("symbol twice", [&] { return fmt::format("function {} has two symbols", record.id); });
-      return;
-    }
     made.line = record.line;
     made.name = text(table, record.name);
     made.link_name = text(table, record.link_name);

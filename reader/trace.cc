@@ -25,12 +25,14 @@ struct Trace::Impl {
     ProblemList problems;
     auto list = scan_chunks(bytes.bytes(), name, problems, known_sound);
     if (!list) return list.error();
+    if (list->growing) bytes.let_grow();
     auto impl = std::make_unique<Impl>(Impl{std::move(bytes), std::move(name)});
     impl->model = ModelBuilder(impl->bytes.bytes().size(), problems).build(*list);
     impl->state_log = read_state_log(*list, problems);
     impl->samples = read_samples(*list, problems);
     impl->usage = read_usage(*list, problems);
     impl->complete = list->ended;
+    impl->growing = list->growing && !list->ended;
     impl->minor = list->minor;
     // A damaged header has lost its flags; then the symbols themselves tell.
     const auto is_symbols = [](const Chunk& chunk) { return chunk.type == format::ChunkType::kSymbols; };
@@ -52,6 +54,7 @@ struct Trace::Impl {
   TraceModel model{};
   std::vector<Problem> problems{};
   bool complete = false;
+  bool growing = false;
   bool resolved = false;
   std::uint16_t minor = 0;
   // Columns of states, made of the log when they are asked for.
@@ -88,6 +91,7 @@ std::uint64_t Trace::file_size() const { return impl_->bytes.bytes().size(); }
 std::span<const std::byte> Trace::bytes() const { return impl_->bytes.bytes(); }
 bool Trace::resolved() const { return impl_->resolved; }
 bool Trace::complete() const { return impl_->complete; }
+bool Trace::growing() const { return impl_->growing; }
 std::uint16_t Trace::minor_version() const { return impl_->minor; }
 const std::vector<Process>& Trace::processes() const { return impl_->model.processes; }
 void Trace::complete_processes(const std::function<void(Process&)>& fill) {

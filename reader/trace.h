@@ -42,6 +42,7 @@ class Trace {
   std::span<const std::byte> bytes() const;
   bool resolved() const;
   bool complete() const;  ///< has its end chunk
+  bool growing() const;   ///< has none, as it is still recorded, or whoever did so was ended by force
   std::uint16_t minor_version() const;
   const std::vector<Process>& processes() const;
   const Clock& clock() const;

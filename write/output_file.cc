@@ -44,7 +44,8 @@ class HoldFileSizeSignal {
   sigset_t old_{};
 };
 
-int write_fully(int fd, const std::byte* data, std::size_t size) {
+/// `written` grows by what was.
+int write_fully(int fd, const std::byte* data, std::size_t size, std::uint64_t& written) {
   const HoldFileSizeSignal hold;
   while (size != 0) {
     const ssize_t n = ::write(fd, data, size);
@@ -56,13 +57,15 @@ int write_fully(int fd, const std::byte* data, std::size_t size) {
     }
     data += n;
     size -= static_cast<std::size_t>(n);
+    written += static_cast<std::uint64_t>(n);
   }
   return 0;
 }
 
 int pwrite_fully(int fd, std::span<const std::byte> bytes, std::uint64_t at) {
   if (::lseek(fd, static_cast<off_t>(at), SEEK_SET) < 0) return errno;
-  return write_fully(fd, bytes.data(), bytes.size());
+  std::uint64_t written = 0;
+  return write_fully(fd, bytes.data(), bytes.size(), written);
 }
 
 /// Some file systems cannot, which is not our failure.
@@ -126,17 +129,46 @@ void OutputFile::append(std::span<const std::byte> bytes) {
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     return;
   }
-  if (buffer_.size() + bytes.size() > kBufferSize) flush();
+  if (buffer_.size() + bytes.size() > kBufferSize) write_out();
   if (bytes.size() >= kBufferSize) {
-    if (error_ == 0) error_ = write_fully(file_.descriptor(), bytes.data(), bytes.size());
+    write_out(bytes);
     return;
   }
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
-void OutputFile::flush() {
-  if (error_ == 0) error_ = write_fully(file_.descriptor(), buffer_.data(), buffer_.size());
+void OutputFile::write_out() {
+  write_out(buffer_);
   buffer_.clear();
+}
+
+void OutputFile::write_out(std::span<const std::byte> bytes) {
+  if (error_ == 0) error_ = write_fully(file_.descriptor(), bytes.data(), bytes.size(), written_);
+}
+
+void OutputFile::flush() {
+  if (memory_ == nullptr && !published_) write_out();
+}
+
+Status OutputFile::grow(std::span<const std::byte> new_start) {
+  flush();
+  write_at_start(new_start);
+  if (error_ == 0 && ::lseek(file_.descriptor(), static_cast<off_t>(size_), SEEK_SET) < 0) error_ = errno;
+  if (error_ == 0) take_name();
+  if (error_ != 0) return write_error();
+  grows_ = true;
+  return Unit{};
+}
+
+std::string OutputFile::cut_back(std::uint64_t size) {
+  if (!grows_ || error_ == 0) return {};
+  std::string why = reason(error_);
+  static_cast<void>(::ftruncate(file_.descriptor(), static_cast<off_t>(size)));
+  static_cast<void>(::lseek(file_.descriptor(), static_cast<off_t>(size), SEEK_SET));
+  size_ = written_ = size;
+  buffer_.clear();
+  error_ = 0;
+  return why;
 }
 
 Error OutputFile::write_error() const {
@@ -147,6 +179,10 @@ Error OutputFile::write_error() const {
                     "adds the rest{}",
                     final_path_.string(), reason(error_),
                     space ? fmt::format(" once {} bytes more are free", buffer_.size()) : "")};
+  if (grows_)
+    return Error{
+        fmt::format("cannot finish the trace {}: {}; it has what was written by then, and 'karst resolve' adds names",
+                    final_path_.string(), reason(error_))};
   return Error{
       fmt::format("cannot write the trace {}: {}; it needs {} bytes in all ({:.1f} MiB) and nothing was kept; {}",
                   final_path_.string(), reason(error_), size_, static_cast<double>(size_) / (1 << 20),
@@ -178,7 +214,7 @@ Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t k
     size_ = keep;
     return Unit{};
   }
-  flush();
+  write_out();
   write_at_start(new_start);
   if (error_ == 0) {
     first_ending_.resize(size_ - keep);
@@ -187,7 +223,7 @@ Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t k
       error_ = EIO;
   }
   if (error_ == 0) error_ = flush_to_disk(file_.descriptor());
-  if (error_ == 0) take_name();
+  if (error_ == 0 && !grows_) take_name();
   if (error_ != 0) {
     const Error error = write_error();
     file_ = NewFile();

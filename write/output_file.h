@@ -35,6 +35,17 @@ class OutputFile {
   /// Bytes appended, written or not.
   std::uint64_t size() const { return size_; }
   bool failed() const { return error_ != 0; }
+  /// Gives the file its name before it is whole, with these bytes at the start: what is appended from here on is in it
+  /// at each flush(). Error: it cannot be written, or named.
+  Status grow(std::span<const std::byte> new_start);
+  bool grows() const { return grows_; }
+  /// What was appended is in the file.
+  void flush();
+  /// Of a file that grows, if a write has failed: so many bytes are in it.
+  std::uint64_t written() const { return written_; }
+  /// Of a file that grows: takes back what follows `size`, and lets one try again. Returns why nothing could be
+  /// written; empty: it could, and nothing was done.
+  std::string cut_back(std::uint64_t size);
   /// Replaces bytes at the start and gives the file its name. It is whole then; what is appended from here on replaces
   /// the bytes from `keep` on when it is committed.
   Status publish(std::span<const std::byte> new_start, std::uint64_t keep);
@@ -50,7 +61,8 @@ class OutputFile {
  private:
   OutputFile() = default;
   static Result<OutputFile> begin(const std::filesystem::path& path, bool numbered);
-  void flush();
+  void write_out();
+  void write_out(std::span<const std::byte> bytes);
   void write_at_start(std::span<const std::byte> bytes);
   void take_name();
   Status add_second_part(std::span<const std::byte> new_start);
@@ -63,6 +75,8 @@ class OutputFile {
   std::filesystem::path final_path_;
   bool numbered_ = false;
   bool published_ = false;
+  bool grows_ = false;
+  std::uint64_t written_ = 0;  // until publish()
   std::vector<std::byte> buffer_;
   std::uint64_t keep_ = 0;               // published: where the second part goes
   std::vector<std::byte> first_ending_;  // what is there instead of it

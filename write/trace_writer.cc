@@ -55,7 +55,8 @@ struct TraceWriter::Impl {
   void write_chunk(ChunkType type, format::Encoding encoding, std::span<const std::byte> stored,
                    std::uint64_t raw_size);
   void write_end();
-  format::FileHeader file_header() const;
+  format::FileHeader file_header(bool growing = false) const;
+  void pack();
   void flush_blocks();
   void flush_sources();
   void flush_pending() {
@@ -74,8 +75,19 @@ struct TraceWriter::Impl {
   // The BLKS chunk that is being filled.
   std::vector<std::byte> blocks;
   format::BlocksHeader blocks_header{};
+  std::uint64_t events_in_blocks = 0;
 
   std::unique_ptr<Packs> packs;  // PACK chunks that are being filled; null: events are not packed
+  Placed placed;                 // may be empty
+
+  // Of a file that grows: chunks since the last flush, and the one before them.
+  struct ChunkEnd {
+    std::uint64_t at = sizeof(format::FileHeader);
+    std::uint64_t chunks = 0;
+    std::uint64_t events = 0;  // up to it
+  };
+  std::vector<ChunkEnd> ends{{}};
+  std::uint64_t events_in_chunks = 0;
 
   // The SRCF chunk that is being filled.
   std::vector<format::SourceRecord> source_records;
@@ -171,6 +183,7 @@ void TraceWriter::Impl::write_chunk(ChunkType type, format::Encoding encoding, s
   static constexpr std::byte kZero[8] = {};
   file.append(std::span(kZero).first((8 - stored.size() % 8) % 8));
   ++chunks;
+  if (file.grows()) ends.push_back({file.size(), chunks, events_in_chunks});
 }
 
 void TraceWriter::Impl::write_chunk(ChunkType type, std::span<const std::byte> payload, bool compress) {
@@ -193,13 +206,14 @@ void TraceWriter::Impl::write_end() {
   --chunks;  // it does not count itself, nor does the one that takes its place
 }
 
-format::FileHeader TraceWriter::Impl::file_header() const {
+format::FileHeader TraceWriter::Impl::file_header(bool growing) const {
   format::FileHeader header{};
   std::memcpy(header.magic, format::kFileMagic, sizeof header.magic);
   header.major = format::kMajorVersion;
   header.minor = format::kMinorVersion;
   header.header_size = sizeof header;
-  header.flags = resolved ? std::uint64_t{format::kFileResolved} : 0;
+  header.flags =
+      (resolved ? std::uint64_t{format::kFileResolved} : 0) | (growing ? std::uint64_t{format::kFileGrowing} : 0);
   header.crc = format::crc32c(&header, offsetof(format::FileHeader, crc));
   return header;
 }
@@ -207,6 +221,8 @@ format::FileHeader TraceWriter::Impl::file_header() const {
 void TraceWriter::Impl::flush_blocks() {
   if (blocks_header.count == 0) return;
   std::memcpy(blocks.data(), &blocks_header, sizeof blocks_header);
+  events_in_chunks += events_in_blocks;
+  events_in_blocks = 0;
   write_chunk(ChunkType::kBlocks, blocks, false);
   blocks.clear();
   blocks_header = {};
@@ -508,14 +524,23 @@ void TraceWriter::add_block(std::uint32_t process, std::uint32_t thread, std::ui
   put(out, bytes_of(record));
   put(out, std::as_bytes(events));
   impl_->events += events.size();
+  impl_->events_in_blocks += events.size();
 }
 
-void TraceWriter::pack_events() {
-  if (impl_->packs) return;
-  impl_->packs = std::make_unique<Packs>([impl = impl_.get()](const auto&, std::span<const std::byte> payload) {
-    impl->flush_pending();
-    impl->write_chunk(ChunkType::kPacked, payload, false);
+void TraceWriter::Impl::pack() {
+  packs = std::make_unique<Packs>([this](const format::PackedHeader& header, std::span<const std::byte> payload) {
+    flush_pending();
+    const std::uint64_t offset = file.size() + sizeof(format::ChunkHeader);
+    events_in_chunks += header.event_count;
+    write_chunk(ChunkType::kPacked, payload, false);
+    if (placed) placed(header, offset, static_cast<std::uint32_t>(payload.size()));
   });
+}
+
+void TraceWriter::pack_events(Placed placed) {
+  if (impl_->packs) return;
+  impl_->placed = std::move(placed);
+  impl_->pack();
 }
 
 bool TraceWriter::add_source(std::string_view path, std::string_view text) {
@@ -543,6 +568,35 @@ bool TraceWriter::failed() const { return impl_->file.failed(); }
 Descriptor TraceWriter::duplicate() const { return impl_->file.duplicate(); }
 
 const std::filesystem::path& TraceWriter::path() const { return impl_->file.path(); }
+
+Status TraceWriter::grow() {
+  const format::FileHeader header = impl_->file_header(true);
+  flush();
+  return impl_->file.grow(bytes_of(header));
+}
+
+bool TraceWriter::grows() const { return impl_->file.grows(); }
+
+void TraceWriter::flush() {
+  if (impl_->packs) impl_->packs->flush();
+  impl_->flush_pending();
+  impl_->file.flush();
+  if (!impl_->file.failed()) impl_->ends = {{impl_->file.size(), impl_->chunks, impl_->events_in_chunks}};
+}
+
+std::string TraceWriter::cut_back() {
+  auto& ends = impl_->ends;
+  while (ends.size() > 1 && ends.back().at > impl_->file.written()) ends.pop_back();
+  std::string why = impl_->file.cut_back(ends.back().at);
+  if (why.empty()) return why;
+  if (impl_->packs) impl_->pack();  // what waits is lost as well
+  impl_->blocks.clear();
+  impl_->blocks_header = {};
+  impl_->events_in_blocks = 0;
+  impl_->chunks = ends.back().chunks;
+  impl_->events = impl_->events_in_chunks = ends.back().events;
+  return why;
+}
 
 Status TraceWriter::keep_events() {
   if (impl_->packs) impl_->packs->flush();

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,7 +70,9 @@ class TraceWriter {
   /// SWCH, in the order of their making.
   void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
   /// From here on events are packed (PACK), which takes a tenth of the space, rather than put down as they are (BLKS).
-  void pack_events();
+  /// `placed`, if there is one, is told where each payload lies in the file; it can be read there after flush().
+  using Placed = std::function<void(const format::PackedHeader& header, std::uint64_t offset, std::uint32_t size)>;
+  void pack_events(Placed placed = {});
   /// Part of a BLKS or PACK chunk: one block, or, where events are packed, `blocks` that follow each other. Those of a
   /// thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
@@ -97,6 +100,17 @@ class TraceWriter {
   std::uint64_t size() const;
   /// True after the first failed write. finish() tells why.
   bool failed() const;
+
+  /// The file gets its name now, marked as one that grows (format::kFileGrowing), and has what was added at each
+  /// flush(). Of tables, what is added later counts. Whatever ends this process, what was written then stays. Error: it
+  /// cannot be written, or named.
+  Status grow();
+  bool grows() const;
+  /// What was added is in the file, packs that are not full as they are.
+  void flush();
+  /// Of a file that grows, if a write has failed: it ends with the last chunk that is whole, what was not written is
+  /// forgotten, and one may try again. Returns why; empty: none has.
+  std::string cut_back();
 
   /// All events are added, no names are: gives the file its final name as a raw trace, safe on the disk. Names, inlined
   /// calls and sources may follow. Error as that of finish().

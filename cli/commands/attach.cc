@@ -73,11 +73,15 @@ struct Options {
   std::optional<std::string> memory;
   std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
+  bool all = false;
+  std::string length;  // empty: until Ctrl-C
   ValueArguments values;
   SystemArguments system;
 };
 
 enum class Ended { kDone, kStopped, kProcessGone };
+
+using Time = std::chrono::steady_clock;
 
 /// Random bytes that the kernel gave the program are in it: after an exec it is another one.
 std::string image_of(const HeldProcess& process) {
@@ -92,6 +96,24 @@ class Followed {
     all_.push_back({held, image_of(held), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
     return all_.back().process;
   }
+
+  /// All that the first of them records from here on goes into the trace; drain() does so, and returns the milliseconds
+  /// after which it is to be called again.
+  void keep_all(const std::shared_ptr<collect::GrowingTrace>& trace) {
+    growing_ = trace;
+    all_.front().process.history.keep_all(trace);
+  }
+  int drain() {
+    constexpr int kSlowest = 16;
+    collect::History& history = all_.front().process.history;
+    drain_again_ms_ = history.drain_if_due() ? 1 : std::min(2 * drain_again_ms_, kSlowest);
+    if (growing_->is_flush_due()) {
+      history.drain_and_describe({});
+      growing_->flush();
+    }
+    return drain_again_ms_;
+  }
+  bool keeps_all() const { return growing_ != nullptr; }
 
   /// Null when its history cannot be had.
   collect::RecordedProcess* find(pid_t pid) {
@@ -144,6 +166,8 @@ class Followed {
 
   std::deque<One> all_;
   std::vector<HeldProcess> coming_;
+  std::shared_ptr<collect::GrowingTrace> growing_;
+  int drain_again_ms_ = 1;
 };
 
 /// Signals that ask us to end wait from here on until somebody takes them.
@@ -155,9 +179,9 @@ sigset_t hold_endings() {
   return taken;
 }
 
-/// Until all triggers were hit, if there are any, Ctrl-C, or the process's end.
+/// Until all triggers were hit, if there are any, Ctrl-C, the process's end, or `until`.
 Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, collect::Triggers& triggers,
-                            std::uint64_t last, Followed& followed) {
+                            std::uint64_t last, Followed& followed, std::optional<Time::time_point> until) {
   constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
   const sigset_t taken = hold_endings();
   const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
@@ -166,7 +190,7 @@ Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, colle
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
-    kernel::wait_for(descriptors, kLookEveryMs);
+    kernel::wait_for(descriptors, followed.keeps_all() ? followed.drain() : kLookEveryMs);
     for (collect::TriggerHit& hit : triggers.take()) {
       std::fprintf(stderr, "karst: %s was reached in thread %d\n", printable(hit.what).c_str(),
                    static_cast<int>(hit.hit.tid));
@@ -176,7 +200,7 @@ Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, colle
         say(fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid));
     }
     if (has_triggers && triggers.done()) return Ended::kDone;
-    if (descriptors[0].revents != 0) return Ended::kStopped;
+    if (descriptors[0].revents != 0 || (until && Time::now() >= *until)) return Ended::kStopped;
     if (descriptors[1].revents != 0 || !process.is_there()) return Ended::kProcessGone;
     if (!has_triggers) continue;
     if (const Status armed = followed.look_for_execs(triggers); !armed) return armed.error();
@@ -412,14 +436,18 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   collect::RecordingOptions recording;
   recording.source = !options.no_source;
   recording.raw_events = options.raw_events;
-  recording.from = has_triggers ? kept.from : begin.ticks;
-  recording.to = has_triggers ? kept.to : end.ticks;
-  states = excerpt_states(states, recording.from, recording.to);
+  const std::uint64_t from = has_triggers ? kept.from : begin.ticks;
+  const std::uint64_t to = has_triggers ? kept.to : end.ticks;
+  if (!options.all) {  // else all of it is in the file already
+    recording.from = from;
+    recording.to = to;
+  }
+  states = excerpt_states(states, from, to);
   report_missing_states(options.states, states.source);
   recording.states = &states;
-  samples = reader::excerpt_samples(samples, recording.from, recording.to);
+  samples = reader::excerpt_samples(samples, from, to);
   if (is_sampled) recording.samples = &samples;
-  const reader::UsageLog used = reader::excerpt_usage(usage, recording.from, recording.to);
+  const reader::UsageLog used = reader::excerpt_usage(usage, from, to);
   recording.usage = &used;
   const collect::Interruption interruption;
   const auto summary = collect::record(std::move(processes), {begin, end}, recording, writer);
@@ -427,7 +455,7 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   for (const reader::Problem& problem : summary->problems) say(problem.message);
   std::string what = has_triggers ? plural(kept.moments, "moment") + " kept" : std::string();
   if (is_sampled) what += (what.empty() ? "" : ", ") + plural(samples.samples.size(), "sample");
-  if (summary->calls != 0 || has_triggers) what += ", " + count_text(summary->calls) + " calls";
+  if (summary->calls != 0 || has_triggers) what += (what.empty() ? "" : ", ") + count_text(summary->calls) + " calls";
   std::fprintf(stderr, "karst: %s: %s\n", printable(output).c_str(), what.c_str());
   return kExitOk;
 }
@@ -442,7 +470,7 @@ int attach(const Options& options) {
     for (collect::SystemWish& wish : systems->wishes) wish.functions.clear();
   const std::uint32_t per_second = options.sample.value_or(0);
   const bool has_triggers = !options.triggers.empty();
-  if (!has_triggers && per_second == 0) return bring_in(options, *plain, values, systems->wishes);
+  if (!has_triggers && per_second == 0 && !options.all) return bring_in(options, *plain, values, systems->wishes);
   std::vector<choice::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = choice::PlaceName::parse(text);
@@ -452,6 +480,12 @@ int attach(const Options& options) {
   std::uint64_t last_ns = 0;
   if (!format::parse_duration(options.last.c_str(), last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "attach");
+  std::optional<std::chrono::nanoseconds> length;
+  if (!options.length.empty()) {
+    const auto parsed = parse_duration(options.length);
+    if (!parsed) return usage_error("--for " + parsed.error().message, "attach");
+    length = std::chrono::nanoseconds(*parsed);
+  }
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
@@ -463,6 +497,7 @@ int attach(const Options& options) {
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   if (target && !systems->wishes.empty())
     if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
+  if (!target && options.all) return fail({"so its calls cannot be kept"});
   if (!target && (values.any() || !systems->wishes.empty()))
     return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
   const HeldProcess& process = found->held;
@@ -484,6 +519,7 @@ int attach(const Options& options) {
     followed.add(process, std::move(target->arena));
   else
     untraced = collect::running_process(process);
+  if (options.all) followed.keep_all(std::make_shared<collect::GrowingTrace>(*writer, std::function<void()>()));
   collect::Triggers triggers(std::move(places), options.multi, resolve);
   raise_descriptor_limit();  // an event needs one, and each thread has some
   kernel::StateRecorder recorder(*states);
@@ -492,7 +528,7 @@ int attach(const Options& options) {
   if (options.usage != "off") usage.start(process);
   kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(process); !sampled) {
-    if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
+    if (!has_triggers && !options.all) return fail({"nothing can be sampled: " + sampled.error().message});
     say("nothing is sampled: " + sampled.error().message);
   }
   if (has_triggers)
@@ -501,10 +537,12 @@ int attach(const Options& options) {
     if (triggers.waiting()) say(problem.message);
   hold_endings();  // who reads that may send one
   std::fprintf(stderr,
-               has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"
-                            : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
+               has_triggers  ? "karst: waiting for process %d; Ctrl-C ends that\n"
+               : options.all ? "karst: all calls of process %d are kept; Ctrl-C ends that, and finishes the trace\n"
+                             : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
                static_cast<int>(pid));
-  auto ended = wait_for_hits(process, has_triggers, triggers, clock.to_ticks(last_ns), followed);
+  auto ended = wait_for_hits(process, has_triggers, triggers, clock.to_ticks(last_ns), followed,
+                             length ? std::optional(Time::now() + *length) : std::nullopt);
   if (!ended) return fail(ended.error());
   const ClockPair end = read_clock_pair();
   reader::SampleLog samples = sampler.stop();
@@ -541,7 +579,9 @@ void register_attach(Command app, int& status) {
       "FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind it for\n"
       "the first N times. Children by fork are waited for as well, and what the\n"
       "process becomes by exec. Ends when all were reached, with the process, or at\n"
-      "Ctrl-C, and writes what was kept.");
+      "Ctrl-C, and writes what was kept.\n\n"
+      "With --all every call is kept, in a file that grows, until Ctrl-C, the time of\n"
+      "--for or the process's end. The process stays traced then: 'karst off' ends it.");
   add_target(command, options->target);
   command.add_option("--trigger", options->triggers, "The place; may be given several times")
       .type_name("PLACE")
@@ -568,6 +608,9 @@ void register_attach(Command app, int& status) {
                       ", until the process ends or Ctrl-C; a process that cannot be patched has samples alone");
     command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
         .type_name("FILE");
+    command.add_flag("--all", options->all,
+                     "Keep all calls from now on, on the disk, not the newest that fit into its memory");
+    command.add_option("--for", options->length, "With --all or --sample: end after TIME (10s, 5m)").type_name("TIME");
     add_state_options(command, options->states);
     command
         .add_option("--usage", options->usage,
@@ -603,13 +646,18 @@ void register_attach(Command app, int& status) {
   });
   command.callback([options, command, &status] {
     std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
-    const bool is_sampled = options->sample.value_or(0) != 0;
+    const bool is_followed = options->sample.value_or(0) != 0 || options->all;
     std::string what = " needs a place to wait for: --trigger";
-    if (options->triggers.empty() && alone.empty() && !is_sampled) {
+    if (options->triggers.empty() && alone.empty() && !is_followed) {
       alone = command.given_of(kTrace);
-      what += ", or --sample";
+      what += ", --sample or --all";
     }
-    status = alone.empty() ? attach(*options) : usage_error(alone + what, "attach");
+    if (options->all && !options->triggers.empty())
+      status = usage_error("--all and --trigger do not go together: all calls are kept, whatever is reached", "attach");
+    else if (options->all && options->raw_events)
+      status = usage_error("--all packs events: leave --raw-events out", "attach");
+    else
+      status = alone.empty() ? attach(*options) : usage_error(alone + what, "attach");
   });
 }
 

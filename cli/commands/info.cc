@@ -216,7 +216,9 @@ void print_text(const reader::Trace& trace, const TraceCounts& facts, Screen& sc
   head(screen,
        fmt::format("{}: {}, Karst trace version {}.{}, {}, {}", printable(trace.name()), size_text(trace.file_size()),
                    format::kMajorVersion, trace.minor_version(), trace.resolved() ? "with names" : "without names",
-                   trace.complete() ? "complete" : "cut short"));
+                   trace.complete()  ? "complete"
+                   : trace.growing() ? "not finished"
+                                     : "cut short"));
   line("calls", fmt::format("{}, {} of them open ({} events)", count_text(facts.calls), count_text(facts.open_calls),
                             count_text(trace.event_count())));
   if (facts.unwound_calls + facts.jumped_calls + facts.tail_calls != 0) {

@@ -110,6 +110,8 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const G
   recording.usage = &ran.usage;
   recording.untraced = ran.untraced;
   recording.uncalled = !glob_lists(given).empty();  // say_unmatched_globs()
+  // What has its events in the file already cannot be written a second time.
+  if (launch.all) return collect::record(std::move(ran.processes), ran.pairs, recording, writer);
   collect::Standby standby([&] {
     recording.names = false;
     recording.on_kept = {};
@@ -381,9 +383,10 @@ Run::Ended Run::open_outputs() {
   writer_.emplace(std::move(*writer));
   if (!options_.all) return std::nullopt;
   if (options_.raw_events) return fail(Error{"--all packs events: leave --raw-events out"});
-  auto spool = collect::SpoolFile::create(std::filesystem::path(output_).parent_path());
-  if (!spool) return fail(spool.error());
-  launch_.all = std::move(*spool);
+  launch_.all = std::make_shared<collect::GrowingTrace>(*writer_, [this] {
+    OlderTrace(output_).keep();
+    give_to_caller(writer_->duplicate(), output_);
+  });
   return std::nullopt;
 }
 
@@ -418,7 +421,8 @@ Result<collect::RecordingSummary> Run::write_trace_in_time() {
 
 Run::Ended Run::write() {
   const Descriptor written = writer_->duplicate();
-  OlderTrace older(output_);
+  std::optional<OlderTrace> older;
+  if (!writer_->grows()) older.emplace(output_);
   auto summary = write_trace_in_time();
   interruption_.reset();
   if (!summary) {
@@ -428,8 +432,8 @@ Run::Ended Run::write() {
   summary_ = std::move(*summary);
   give_to_caller(written, output_);
   if (summary_.calls != 0 || summary_.notes != 0 || ran_->samples.samples.size() != 0 || ran_->states_alone) {
-    older.keep();
-  } else if (older.put_back()) {
+    if (older) older->keep();
+  } else if (older && older->put_back()) {
     say("nothing was called: " + output_ + " is the older trace still");
     return status();
   }

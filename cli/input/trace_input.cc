@@ -232,7 +232,8 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   if (!trace) return trace.error();
   for (const reader::Problem& problem : unnamed) say(problem.message);
   std::vector<std::byte> bytes;
-  const bool damaged = !trace->problems().empty();
+  const bool growing = trace->growing();
+  const bool damaged = trace->problems().size() > (growing ? 1U : 0U);
   const std::uint64_t origin = analysis::first_ticks(*trace), last = analysis::last_ticks(*trace);
   std::optional<columns::TickRange> kept;
   if (options.kept != 0) {
@@ -249,6 +250,9 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   const auto range = time_of(options, input->trace, origin, last, kept);
   if (!range) return range.error();
   input->filter.range = *range;
+  if (growing)
+    std::fprintf(stderr, "karst: the recording of %s goes on, or was ended by force; this shows what it had so far\n",
+                 printable(options.file).c_str());
   if (damaged) {
     std::fprintf(stderr,
                  "karst: %s is damaged or incomplete; this shows what could be read ('karst info' tells more)\n",

@@ -55,7 +55,7 @@ struct LaunchOptions {
   WatchOptions watch;                           ///< calls to keep
   bool several_triggers = false;                ///< a name may mean several functions
   std::uint64_t trigger_last_ns = 200'000'000;  ///< so much of what came before
-  std::shared_ptr<SpoolFile> all;               ///< takes all events before they are overwritten; null: the newest stay
+  std::shared_ptr<GrowingTrace> all;            ///< takes all events before they are overwritten; null: the newest stay
   symbols::ResolveOptions resolve;              ///< how to find their names, when the choice needs them
 };
 

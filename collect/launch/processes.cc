@@ -134,11 +134,13 @@ void Processes::begin(Arrival arrival) {
     if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == view->parent_pid())
       parent = static_cast<std::int64_t>(i);
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
-  if (spool_) process.history.keep_all(spool_);
+  if (growing_) process.history.keep_all(growing_);
   watched_.push_back(
       {arrival.pid, std::move(pidfd), own_pid, start_ticks, std::move(process), {}, true, false, false, unwatched});
   arrival.reply();
   if (forked) inherit(watched_.back(), arrival.origin);
+  if (ProcessStream* const stream = watched_.back().process.history.stream(); stream != nullptr && forked)
+    stream->begin_forked(watched_.back().process.inherited);
   if (gone) end(watched_.back());
 }
 
@@ -174,6 +176,7 @@ void Processes::end(Watched& w) {
   if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
   w.pidfd = Descriptor();
   w.unwatched = false;
+  if (growing_ && growing_->grows()) w.process.history.drain_and_describe(origin_of(w));
   if (w.process.forked) w.process.history.detach();
 }
 
@@ -250,12 +253,21 @@ pid_t Processes::parent_of(pid_t pid) {
   return parent >= 0 ? watched_[static_cast<std::size_t>(parent)].pid : 0;
 }
 
+ProcessStream::Origin Processes::origin_of(const Watched& w) {
+  return {w.process.forked, static_cast<std::uint32_t>(w.process.parent + 1)};
+}
+
 int Processes::drain() {
   constexpr int kSlowest = 16;
-  if (!spool_) return -1;
+  if (!growing_) return -1;
   bool any = false;
   for (Watched& w : watched_)
     if (w.left()) any = w.process.history.drain_if_due() || any;
+  if (growing_->is_flush_due()) {
+    for (Watched& w : watched_)
+      if (w.left()) w.process.history.drain_and_describe(origin_of(w));
+    growing_->flush();
+  }
   drain_again_ms_ = any ? 1 : std::min(2 * drain_again_ms_, kSlowest);
   return drain_again_ms_;
 }
@@ -269,7 +281,7 @@ std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_st
   std::vector<std::int64_t> place(watched_.size(), -1);
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     Watched& w = watched_[i];
-    if (w.in_vain) continue;
+    if (w.in_vain && !growing_) continue;  // of a trace that grows it has a number
     note_dropped_messages(w);
     if (w.pid == program && w.is_last_image) w.process.wait_status = wait_status;
     if (w.process.parent >= 0) w.process.parent = place[static_cast<std::size_t>(w.process.parent)];

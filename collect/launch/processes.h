@@ -64,9 +64,9 @@ class Processes {
   /// Calls it for each image with an arena, with a number that stays the same.
   void for_each(const std::function<void(std::size_t, RecordedProcess&)>& use);
 
-  /// All that processes record from here on is taken out of their memory before they overwrite it, as long as drain()
-  /// is called often. It returns the milliseconds after which it is to be called again; -1: that is not needed.
-  void keep_all(std::shared_ptr<SpoolFile> file) { spool_ = std::move(file); }
+  /// All that processes record from here on goes into the trace before they overwrite it, as long as drain() is called
+  /// often. It returns the milliseconds after which it is to be called again; -1: that is not needed.
+  void keep_all(std::shared_ptr<GrowingTrace> trace) { growing_ = std::move(trace); }
   int drain();
 
   /// All processes, parents before their children. `program`: whose last image ended with `wait_status`.
@@ -97,11 +97,12 @@ class Processes {
   void inherit(Watched& child, const format::ForkOrigin& origin);
   void end(Watched& watched);
   void note_dropped_messages(Watched& watched);
+  static ProcessStream::Origin origin_of(const Watched& watched);
 
   FunctionChooser& chooser_;
   int drain_again_ms_ = 1;
-  std::shared_ptr<SpoolFile> spool_;  // null: what is overwritten is gone
-  std::vector<Watched> watched_;      ///< in order of arrival
+  std::shared_ptr<GrowingTrace> growing_;  ///< null: what is overwritten is gone
+  std::vector<Watched> watched_;           ///< in order of arrival
   std::vector<Silent> silent_;
   bool between_arenas_ = false;
   std::set<std::uint64_t> inodes_;  ///< of all arenas

@@ -13,7 +13,7 @@ using namespace format;
 
 namespace {
 constexpr std::uint32_t kKept = 0xffffffffU;  // the index of blocks that lie here, not in the arena
-constexpr std::uint64_t kSpooled = 1;         // generation of blocks of the spool: no block is one that is odd
+constexpr std::uint64_t kStreamed = 1;        // generation of blocks in the trace: no block is one that is odd
 }  // namespace
 
 History::History(reader::Process process, const ClockPair& start, std::optional<sandbox::Credentials> owner)
@@ -27,9 +27,19 @@ History::History(reader::Process process, const ClockPair& start, std::optional<
 }
 
 bool History::drain_if_due() {
-  if (!spool_ || !arena_ || !spool_->is_due(*arena_)) return false;
-  spool_->drain(*arena_);
+  if (!stream_ || !arena_ || !stream_->is_due(*arena_)) return false;
+  stream_->drain(*arena_);
   return true;
+}
+
+void History::drain_and_describe(const ProcessStream::Origin& origin) {
+  if (!stream_ || !arena_) return;
+  stream_->drain(*arena_);
+  stream_->describe(*arena_, origin);
+}
+
+void History::finish_stream() {
+  if (stream_ && arena_) stream_->finish(*arena_);
 }
 
 void History::detach() {
@@ -37,10 +47,11 @@ void History::detach() {
   auto copy = std::make_unique<Copy>();
   copy->start = arena_->start();
   std::vector<bool> seen(arena_->function_count() + std::size_t{1});
-  if (spool_) std::copy_n(spool_->seen().begin(), std::min(seen.size(), spool_->seen().size()), seen.begin());
+  finish_stream();
+  if (stream_) std::copy_n(stream_->seen().begin(), std::min(seen.size(), stream_->seen().size()), seen.begin());
   std::vector<Event> buffer;
   for (ArenaBlock block : arena_->blocks()) {
-    if (spool_ && spool_->has(block.thread, block.sequence)) continue;
+    if (stream_ && stream_->has(block.thread, block.sequence)) continue;
     const auto events = arena_->read(block, buffer);
     if (events.empty()) continue;
     for (const Event e : events)
@@ -81,15 +92,13 @@ void History::detach() {
 
 reader::Process History::process() const {
   reader::Process process = arena_ ? arena_->process() : copy_->process;
-  if (!spool_) return process;
-  const auto gone = [&process] {
-    std::uint64_t events = 0;
-    for (const reader::Thread& thread : process.threads) events += thread.overwritten_events;
-    return events;
-  };
-  process.overwritten_events -= std::min(process.overwritten_events, gone());  // what is left is of earlier threads
-  count_what_is_gone(process.threads);
-  process.overwritten_events += gone();
+  if (!stream_) return process;
+  // What was overwritten is in the trace, but what was not taken in time.
+  process.overwritten_events = 0;
+  for (reader::Thread& thread : process.threads) {
+    thread.overwritten_events = stream_->gone(thread.index);
+    process.overwritten_events += thread.overwritten_events;
+  }
   return process;
 }
 
@@ -97,32 +106,18 @@ std::vector<reader::Thread> History::threads() const {
   return arena_ ? arena_->process_without_functions().threads : copy_->process.threads;
 }
 
-/// With a spool, what is overwritten is not gone: what lies between blocks is.
-void History::count_what_is_gone(std::vector<reader::Thread>& threads) const {
-  std::map<std::uint32_t, std::uint64_t> missing, next;
-  std::vector<ArenaBlock> all = blocks();
-  std::sort(all.begin(), all.end(), [](const ArenaBlock& a, const ArenaBlock& b) { return a.sequence < b.sequence; });
-  for (const ArenaBlock& block : all) {
-    std::uint64_t& expected = next[block.thread];
-    if (block.sequence > expected) missing[block.thread] += block.sequence - expected;
-    expected = block.next_sequence();
-  }
-  for (reader::Thread& thread : threads) thread.overwritten_events = missing[thread.index] * kEventsPerBlock;
-}
-
 ClockPair History::start() const { return arena_ ? arena_->start() : copy_->start; }
 
 std::vector<ArenaBlock> History::blocks() const {
   std::vector<ArenaBlock> blocks = arena_ ? arena_->blocks() : copy_->blocks;
-  if (spool_) {
-    spool_->finish();
-    std::erase_if(blocks, [this](const ArenaBlock& b) { return spool_->has(b.thread, b.sequence); });
-    for (ArenaBlock block : spool_->blocks()) {
-      block.generation = kSpooled;
+  if (stream_) {
+    std::erase_if(blocks, [this](const ArenaBlock& b) { return stream_->has(b.thread, b.sequence); });
+    for (ArenaBlock block : stream_->blocks()) {
+      block.generation = kStreamed;
       blocks.push_back(block);
     }
   }
-  if (kept_.empty() && !spool_) return blocks;
+  if (kept_.empty() && !stream_) return blocks;
   std::set<std::pair<std::uint32_t, std::uint64_t>> there;
   for (const ArenaBlock& block : blocks) there.emplace(block.thread, block.sequence);
   for (const auto& [key, kept] : kept_)
@@ -138,7 +133,7 @@ std::vector<ArenaBlock> History::blocks() const {
 }
 
 std::uint64_t History::keep(std::uint64_t from, std::uint64_t to, Order order, std::uint64_t most_bytes) {
-  if (!arena_) return from;
+  if (!arena_ || stream_) return from;
   std::vector<ArenaBlock> blocks = arena_->blocks();
   std::set<std::uint32_t> lack;  // threads of which nothing before `to`, or before some block, is there any more
   for (const ArenaBlock& block : blocks)
@@ -202,7 +197,7 @@ std::span<const Event> History::read_kept(const ArenaBlock& block) const {
 
 std::span<const Event> History::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
   if (block.index == kKept) return read_kept(block);
-  if (spool_ && block.generation == kSpooled) return spool_->read(block.index);
+  if (stream_ && block.generation == kStreamed) return stream_->read(block.index);
   if (arena_) {
     const auto events = arena_->read(block, buffer);
     return events.data() != nullptr ? events : read_kept(block);  // recycled since it was listed

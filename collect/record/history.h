@@ -15,7 +15,7 @@
 
 #include "collect/arena/view.h"
 #include "collect/record/open_calls.h"
-#include "collect/record/spool.h"
+#include "collect/record/process_stream.h"
 #include "format/event.h"
 #include "reader/model.h"
 
@@ -28,17 +28,24 @@ class History {
   /// Of a process that has no arena: of its calls nothing is known.
   History(reader::Process process, const ClockPair& start, std::optional<sandbox::Credentials> owner);
 
-  /// From here on blocks are taken out of the arena before they are overwritten: drain_if_due() is to be called
-  /// often. It returns whether there was something to take.
-  void keep_all(const std::shared_ptr<SpoolFile>& file) { spool_ = std::make_unique<Spool>(file); }
+  /// From here on blocks go into the trace before they are overwritten: drain_if_due() is to be called often. It
+  /// returns whether there was something to take.
+  void keep_all(const std::shared_ptr<GrowingTrace>& trace) { stream_ = std::make_unique<ProcessStream>(trace); }
   bool drain_if_due();
+  /// All blocks that threads have left, and the tables, go into the trace.
+  void drain_and_describe(const ProcessStream::Origin& origin);
+  /// Nothing more is taken: what the arena holds now is in the trace.
+  void finish_stream();
+  /// Null: only the newest is kept.
+  ProcessStream* stream() const { return stream_.get(); }
   /// Copies what the arena holds now and unmaps it. Does nothing the second time.
   void detach();
   /// Copies the blocks with events between the two times, which blocks() and read() then have also when the arena has
   /// recycled them; and each thread's last one before `to`, as it says what its thread was inside of. Does nothing once
   /// detached. Returns from when on nothing of any thread is missing: `from`, or later.
-  /// A process that runs recycles blocks meanwhile: oldest first loses the least if copying is faster than it, newest
-  /// first has the end in any case. Of more than `most_bytes` only the newest are copied.
+  /// Nor where all goes into the trace. A process that runs recycles blocks meanwhile: oldest first loses the least if
+  /// copying is faster than it, newest first has the end in any case. Of more than `most_bytes` only the newest are
+  /// copied.
   enum class Order { kOldestFirst, kNewestFirst };
   std::uint64_t keep(std::uint64_t from, std::uint64_t to = ~std::uint64_t{0}, Order order = Order::kOldestFirst,
                      std::uint64_t most_bytes = ~std::uint64_t{0});
@@ -100,13 +107,12 @@ class History {
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> kept_;  // by thread and sequence
 
-  std::unique_ptr<Spool> spool_;  // null: what the arena overwrites is gone
+  std::unique_ptr<ProcessStream> stream_;  // null: what the arena overwrites is gone
 
   std::map<std::uint32_t, std::uint64_t> torn_;    // by thread: behind the last block that keep() found gone
   std::map<std::uint32_t, std::uint64_t> begins_;  // the first number of a block that is not left out
 
   void keep_block(const ArenaBlock& block, std::span<const format::Event> events);
-  void count_what_is_gone(std::vector<reader::Thread>& threads) const;
   std::span<const format::Event> read_kept(const ArenaBlock& block) const;
 };
 

@@ -2,6 +2,7 @@
 #include "collect/record/inherited.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace karst::collect {
@@ -23,26 +24,46 @@ bool has_whole_history(const History& history, std::uint32_t thread) {
 }  // namespace
 
 void renumber(reader::Process& child, const reader::Process& ancestor, const OpenCalls& inherited, Renumbering& ids) {
-  std::vector<reader::Function> functions = std::move(child.functions);
-  child.functions.clear();
-  child.functions.emplace_back();
-  std::vector<reader::Function> all;
-  const auto gather = [&](reader::Function f) {
-    if (ids.knows(f.id)) return;
-    ids.add(f.id);
-    all.push_back(std::move(f));
-  };
+  std::map<std::uint32_t, reader::Function> all;  // by the id that they had
   // The ancestor of a forked child that has no number of its own before it: as its arena has it.
   for (const OpenItem& item : inherited.items())
     if (item.function != 0 && item.function < ancestor.functions.size() && ancestor.functions[item.function].id != 0)
-      gather(ancestor.functions[item.function]);
-  for (reader::Function& f : functions) gather(std::move(f));
-  ids.settle();
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  for (reader::Function& f : all) {
-    f.id = ids.of(f.id);
+      all.emplace(item.function, ancestor.functions[item.function]);
+  for (reader::Function& f : child.functions) {
+    const std::uint32_t id = f.id;
+    if (id != 0) all.emplace(id, std::move(f));
+  }
+  child.functions.assign(1, {});
+  for (auto& [id, f] : all) {
+    ids.add(id);
+    f.id = ids.of(id);
     child.functions.push_back(std::move(f));
   }
+}
+
+void renumber(reader::Process& child, const Renumbering& ids) {
+  std::vector<reader::Function> functions(ids.size() + std::size_t{1});
+  for (reader::Function& f : child.functions) {
+    if (!ids.knows(f.id)) continue;
+    f.id = ids.of(f.id);
+    functions[f.id] = std::move(f);
+  }
+  child.functions = std::move(functions);
+}
+
+std::uint64_t write_open_calls(const OpenEvents& open, const ThreadPlace& place, bool is_complete,
+                               writing::TraceWriter& writer) {
+  // What began before is not known: a thread whose history does not begin at 0 may return from calls without an enter.
+  std::uint64_t sequence = is_complete ? 0 : 1;
+  for (std::size_t begin = 0; begin < open.events.size();) {
+    std::size_t end = begin + 1;
+    const auto epoch = [&](std::size_t i) { return open.ticks[i] & ~format::kEventTickMask; };
+    while (end < open.events.size() && epoch(end) == epoch(begin) && end - begin < format::kEventsPerBlock - 2) ++end;
+    writer.add_block(place.process, place.thread, sequence++, open.ticks[begin],
+                     open.events.subspan(begin, end - begin));
+    begin = end;
+  }
+  return sequence;
 }
 
 bool take_names(reader::Process& child, const reader::Process& ancestor, const Renumbering& ids) {

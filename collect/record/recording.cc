@@ -61,22 +61,6 @@ struct Writing {
   bool is_late = false;
 };
 
-/// Blocks of the inherited events; returns by how much the thread's own sequence numbers go up.
-std::uint64_t write_inherited(const InheritedCalls& w, std::uint32_t process, bool is_complete,
-                              writing::TraceWriter& writer, RecordingSummary& summary) {
-  // What began before is not known: a thread whose history does not begin at 0 may return from calls without an enter.
-  std::uint64_t sequence = is_complete ? 0 : 1;
-  for (std::size_t begin = 0; begin < w.first.size();) {
-    std::size_t end = begin + 1;
-    const auto epoch = [&](std::size_t i) { return w.first_ticks[i] & ~format::kEventTickMask; };
-    while (end < w.first.size() && epoch(end) == epoch(begin) && end - begin < format::kEventsPerBlock - 2) ++end;
-    writer.add_block(process, w.heir, sequence++, w.first_ticks[begin], std::span(w.first).subspan(begin, end - begin));
-    summary.events += end - begin;
-    begin = end;
-  }
-  return sequence;
-}
-
 /// Streams the blocks of one process into the file; marks the functions that occur.
 void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32_t process,
                   const RecordingOptions& options, writing::TraceWriter& writer, RecordingSummary& summary, Span& span,
@@ -91,7 +75,9 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
   std::vector<format::Event> renumbered;
   std::uint64_t shift = 0;
   if (w.inherited.are_known) {
-    shift = write_inherited(w.inherited, process, recorded.inherited.complete(), writer, summary);
+    shift = write_open_calls({w.inherited.first, w.inherited.first_ticks}, {process, w.inherited.heir},
+                             recorded.inherited.complete(), writer);
+    summary.events += w.inherited.first.size();
     CallCounter& heir = counter_of(w.inherited.heir);
     for (const OpenItem& item : recorded.inherited.items())
       heir.begin_with(std::array{event_of(item, item.ticks)}, item.ticks, recorded.inherited.complete());
@@ -149,11 +135,32 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
   summary.calls -= inherited;  // which are the parent's
 }
 
+/// What went into the file while the process ran.
+void add_sums(const History& history, RecordingSummary& summary, Span& span) {
+  const StreamSums sums = history.stream()->sums([&history](std::uint32_t id) { return history.tail_owner(id); },
+                                                 history.min_duration_ticks());
+  summary.threads += sums.threads;
+  summary.calls += sums.calls;
+  summary.notes += sums.notes;
+  summary.events += sums.events;
+  if (sums.events == 0) return;
+  span.include(sums.first_ticks);
+  span.include(sums.last_ticks);
+}
+
+/// By the ids that functions have in the file.
+std::vector<bool> seen_of(const ProcessStream& stream, std::size_t functions) {
+  std::vector<bool> seen = stream.ids() ? std::vector<bool>(functions, true) : stream.seen();
+  seen.resize(functions);
+  return seen;
+}
+
 }  // namespace
 
 std::uint64_t work_of(const std::vector<RecordedProcess>& processes) {
   std::uint64_t work = 0;
-  for (const RecordedProcess& p : processes) work += p.history.function_count() + p.history.blocks().size();
+  for (const RecordedProcess& p : processes)
+    work += p.history.function_count() + (p.history.stream() == nullptr ? p.history.blocks().size() : 0);
   return work;
 }
 
@@ -173,6 +180,7 @@ class Recording::Impl {
  private:
   void write_tables(const Clock& clock);
   void write_history(reader::Process& p, Span& span);
+  void write_functions(const reader::Process& p);
   void drop_uncalled();
   void drop_uncalled(reader::Process& p, std::vector<bool>& wanted) const;
   void look_up(reader::Process& p);
@@ -195,6 +203,7 @@ class Recording::Impl {
 
 void Recording::Impl::add(RecordedProcess recorded) {
   RecordedProcess& r = recorded_.emplace_back(std::move(recorded));
+  r.history.finish_stream();
   if (r.forked) r.history.detach();
   reader::Process p = r.history.process();
   add_moments(r.moments, r.history, options_.from, options_.to);
@@ -221,9 +230,15 @@ void Recording::Impl::add(RecordedProcess recorded) {
   image_.push_back(r.forked && r.parent >= 0 ? image_[static_cast<std::size_t>(r.parent)] : p.index);
   if (r.forked) {
     static const reader::Process kNobody;
-    w.ids.emplace();
-    renumber(p, image_.back() < p.index ? processes_[image_.back()] : kNobody, r.inherited, *w.ids);
-    w.inherited = inherited_calls(p, r.history, r.inherited, *w.ids);
+    if (const ProcessStream* const stream = r.history.stream(); stream != nullptr && stream->ids()) {
+      w.ids = stream->ids();
+      renumber(p, *w.ids);
+      for (reader::Thread& t : p.threads) t.inherited = stream->inherited_by(t.index);
+    } else {
+      w.ids.emplace();
+      renumber(p, image_.back() < p.index ? processes_[image_.back()] : kNobody, r.inherited, *w.ids);
+      w.inherited = inherited_calls(p, r.history, r.inherited, *w.ids);
+    }
     for (reader::Moment& moment : r.moments)
       moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
   } else {
@@ -253,7 +268,12 @@ void Recording::Impl::write_tables(const Clock& clock) {
 void Recording::Impl::write_history(reader::Process& p, Span& span) {
   std::vector<bool>& seen = seen_.emplace_back(p.functions.size());
   const std::uint64_t before = summary_.calls;
-  write_blocks(recorded_[p.index], all_[p.index], p.index, options_, writer_, summary_, span, seen);
+  if (const ProcessStream* const stream = recorded_[p.index].history.stream(); stream != nullptr) {
+    add_sums(recorded_[p.index].history, summary_, span);
+    seen = seen_of(*stream, p.functions.size());
+  } else {
+    write_blocks(recorded_[p.index], all_[p.index], p.index, options_, writer_, summary_, span, seen);
+  }
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
   const std::uint64_t calls = summary_.calls - before + p.overwritten_events / 2;
   tracing_ticks_ += calls * p.cost.usual() / format::kCallCostUnit + recorded_[p.index].history.reserving_ticks();
@@ -263,7 +283,7 @@ void Recording::Impl::write_history(reader::Process& p, Span& span) {
   if (const auto& ids = all_[p.index].ids) {
     std::vector<reader::Switch> renumbered;
     for (const reader::Switch& s : switches)
-      if (const auto known = (*ids)(s)) renumbered.push_back(*known);
+      for (const reader::Switch& known : (*ids)(s)) renumbered.push_back(known);
     switches = std::move(renumbered);
   }
   std::erase_if(switches, [this](const reader::Switch& s) { return s.begin_ticks > options_.to; });
@@ -327,6 +347,14 @@ void Recording::Impl::drop_uncalled(reader::Process& p, std::vector<bool>& wante
   }
 }
 
+void Recording::Impl::write_functions(const reader::Process& p) {
+  const ProcessStream* const stream = recorded_[p.index].history.stream();
+  if (stream == nullptr) return writer_.add_functions(p.index, p.functions);
+  std::vector<reader::Function> others = p.functions;
+  std::erase_if(others, [stream](const reader::Function& f) { return stream->has_function(f.id); });
+  writer_.add_functions(p.index, others);
+}
+
 void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   if (!options_.raw_events) writer_.pack_events();
   // What a process wrote may say anything: nothing behind our own last reading is one of its clock.
@@ -342,7 +370,7 @@ void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   Span span;
   for (reader::Process& p : processes_) write_history(p, span);
   drop_uncalled();
-  for (const reader::Process& p : processes_) writer_.add_functions(p.index, p.functions);
+  for (const reader::Process& p : processes_) write_functions(p);
   summary_.span_ns = clock.to_ns(span.length());
   summary_.tracing_ns = clock.to_ns(tracing_ticks_);
   if (!options_.untraced.empty()) writer_.add_untraced(options_.untraced);

@@ -86,8 +86,7 @@ class Trace:
         self.inlined = []
         self.state_source, self.tasks, self.states = None, [], []
         self.switches = []
-        self.modes = []
-        self.costs = []
+        self.modes, self.costs = {}, {}
         self.moments = []
         self.untraced = []
         self.series, self.points = [], []
@@ -110,7 +109,7 @@ class Trace:
     def clck(self, payload):
         for _, v, _ in records(payload, "4QII"):
             self.pairs.append((v[0], v[1], v[2], v[4]))
-            self.rate = self.rate or (v[3], v[5])
+            self.rate = v[3], v[5]
 
     def modl(self, payload):
         for process, v, text in records(payload, "2I5Q4I"):
@@ -147,11 +146,11 @@ class Trace:
 
     def mode(self, payload):
         for process, v, _ in records(payload, "3Q"):
-            self.modes.append((process, v))
+            self.modes[process] = v
 
     def cost(self, payload):
         for process, v, _ in records(payload, "3I"):
-            self.costs.append((process, v))
+            self.costs[process] = v
 
     def srcf(self, payload):
         for _, v, text in records(payload, "4I"):
@@ -324,12 +323,10 @@ class Trace:
                 name, file, call_file = map(escaped, texts)
                 yield "inlined %d depth %d copies %d name %s at %s %d called %s %d" % (
                     function, depth, copies, name, file, line, call_file, call_line)
-        for process, mode in self.modes:
-            if process == index:
-                yield "mode least %d clock %d longest %d" % mode
-        for process, cost in self.costs:
-            if process == index:
-                yield "cost of a call %d inside %d off by %d" % cost
+        if index in self.modes:
+            yield "mode least %d clock %d longest %d" % self.modes[index]
+        if index in self.costs:
+            yield "cost of a call %d inside %d off by %d" % self.costs[index]
         for process, *switch in self.switches:
             if process == index:
                 yield "switch %s from %d of %d begin %d end %d reason %d" % tuple(switch)

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "reader/trace.h"
 #include "test/reader/describe.h"
@@ -242,6 +243,90 @@ TEST_F(WriterTest, NamesThatFindNoRoomLeaveTheRawTrace) {
   EXPECT_NE(status.error().message.find("it has all events, and 'karst resolve'"), std::string::npos)
       << status.error().message;
   EXPECT_EQ(contents(path), raw);
+}
+
+// Enters and exits of function 1 in steps of time that no packing makes small.
+std::vector<format::Event> noisy_events(std::size_t calls, std::uint64_t& ticks) {
+  std::vector<format::Event> events;
+  std::uint32_t random = 1;
+  for (std::size_t i = 0; i < 2 * calls; ++i) {
+    ticks += 1 + ((random = random * 1664525 + 1013904223) >> 12U);
+    events.push_back(format::make_event(ticks, i % 2 == 1, 1));
+  }
+  return events;
+}
+
+TEST_F(WriterTest, AFileThatGrowsIsReadAtAnyTime) {
+  const auto path = directory_ / "a.karst";
+  auto writer = writing::TraceWriter::create(path);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  writer->pack_events();
+  SmallTrace small = small_values();
+  add_small(*writer, small);
+  EXPECT_EQ(entries(), 0U);
+  ASSERT_TRUE(writer->grow().ok());
+  writer->flush();
+  {
+    auto trace = reader::Trace::open(path);
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    EXPECT_TRUE(trace->growing());
+    EXPECT_FALSE(trace->complete());
+    EXPECT_EQ(trace->event_count(), 11U);
+    ASSERT_EQ(trace->problems().size(), 1U);
+    EXPECT_NE(trace->problems()[0].message.find("its recording goes on"), std::string::npos);
+    // What is added meanwhile changes nothing of what was opened.
+    small.process.end_ticks = 1'000'000'000;
+    writer->add_processes({&small.process, 1});
+    writer->flush();
+    EXPECT_TRUE(trace->unchanged().ok());
+  }
+  ASSERT_TRUE(writer->finish().ok());
+  auto trace = reader::Trace::open(path);
+  ASSERT_TRUE(trace.ok());
+  for (const reader::Problem& p : trace->problems()) ADD_FAILURE() << p.message;
+  EXPECT_TRUE(trace->complete());
+  EXPECT_FALSE(trace->growing());
+  EXPECT_EQ(trace->processes().at(0).end_ticks, 1'000'000'000U);
+}
+
+TEST_F(WriterTest, AFileThatGrowsEndsWithTheLastChunkThatFoundRoom) {
+  const auto path = directory_ / "a.karst";
+  auto writer = writing::TraceWriter::create(path);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  std::size_t packs = 0;
+  std::uint64_t events = 0, last = 0;
+  writer->pack_events([&](const format::PackedHeader& header, std::uint64_t offset, std::uint32_t size) {
+    ++packs;
+    last = offset + size;
+    if (last < (2U << 20U)) events += header.event_count;
+  });
+  add_small(*writer, small_values());
+  ASSERT_TRUE(writer->grow().ok());
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  rlimit least = old;
+  least.rlim_cur = 2U << 20U;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &least), 0);
+  std::uint64_t ticks = 5'000'000;
+  for (std::uint64_t block = 0; block < 60; ++block) {
+    const std::uint64_t begin = ticks;
+    writer->add_block(0, 77, block, begin, noisy_events(15'000, ticks));
+  }
+  writer->flush();
+  const std::string why = writer->cut_back();
+  EXPECT_NE(why.find("too large"), std::string::npos) << why;
+  EXPECT_EQ(writer->cut_back(), "");
+  EXPECT_GT(last, 2U << 20U);
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_LT(fs::file_size(path), 2U << 20U);
+  EXPECT_GT(fs::file_size(path), 1U << 20U);
+  ASSERT_TRUE(writer->finish().ok());
+  auto trace = reader::Trace::open(path);
+  ASSERT_TRUE(trace.ok());
+  for (const reader::Problem& p : trace->problems())
+    EXPECT_NE(p.message.find("thread 77"), std::string::npos) << p.message;
+  EXPECT_TRUE(trace->complete());
+  EXPECT_EQ(trace->event_count(), events);
 }
 
 TEST_F(WriterTest, NumberedNamesAreTheFirstThatIsFree) {
