@@ -166,6 +166,8 @@ const Relation& trace_facts() {
        field<Row>("resolved", Type::kFlag, "whether it has names of functions",
                   [](const Row& r) { return r.trace().resolved(); }),
        field<Row>("complete", Type::kFlag, "whether it has its end", [](const Row& r) { return r.trace().complete(); }),
+       field<Row>("growing", Type::kFlag, "whether it has none as its recording goes on, or was ended by force",
+                  [](const Row& r) { return r.trace().growing(); }),
        field<Row>("keep", Type::kFlag, "whether the server stays when the page goes",
                   [](const Row& r) { return r.asked.keep; }),
        field<Row>("traces", Type::kCount, "that may be asked about", [](const Row& r) { return r.asked.traces; }),

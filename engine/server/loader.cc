@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <new>
+#include <system_error>
 
 #include "base/json.h"
 
@@ -43,6 +44,8 @@ void Loader::load() {
     if (error.empty()) {
       std::vector<const TraceIndex*> traces;
       for (const auto& trace : traces_) traces.push_back(trace.get());
+      for (const TraceIndex* trace : traces)
+        growing_.push_back(trace->trace().growing() ? trace->trace().file_size() : 0);
       api_ = std::make_unique<Api>(std::move(traces), version_);
       api_->set_server(server_);
     }
@@ -114,6 +117,15 @@ std::string Loader::error() const {
   return error_;
 }
 
+bool Loader::is_behind() const {
+  if (api() == nullptr) return false;
+  for (std::size_t i = 0; i < growing_.size(); ++i) {
+    std::error_code none;
+    if (growing_[i] != 0 && std::filesystem::file_size(files_[i], none) > growing_[i] && !none) return true;
+  }
+  return false;
+}
+
 std::string Loader::progress_json() const {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
@@ -125,7 +137,7 @@ std::string Loader::progress_json() const {
   const char* phase = !why.empty() ? "failed" : api() != nullptr ? "ready" : total == 0 ? "opening" : "rebuilding";
   Json json;
   json.open('{').field("phase", phase).field("done", done).field("total", total).field("error", why);
-  json.field("parts", preview_.parts());
+  json.field("parts", preview_.parts()).field("grown", is_behind());
   json.list("files", files_, [](const std::filesystem::path& file) { return file.filename().string(); }).close('}');
   return json.take();
 }

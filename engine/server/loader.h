@@ -47,6 +47,8 @@ class Loader {
   bool wait_for(std::chrono::milliseconds longest, bool picture = false);
   /// Why it failed; empty when it did not.
   std::string error() const;
+  /// A file that was still recorded has more in it by now.
+  bool is_behind() const;
 
  private:
   void load();
@@ -59,6 +61,7 @@ class Loader {
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;
   std::vector<std::unique_ptr<IndexProgress>> progress_;  // by file
+  std::vector<std::uint64_t> growing_;  // by file, once ready: how large it was; 0: its recording has ended
   Preview preview_;
 
   mutable std::mutex mutex_;  // of what follows

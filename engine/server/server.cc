@@ -9,6 +9,8 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -105,7 +107,8 @@ struct Server::Impl {
   std::string token;
   int port = 0;
   std::string failed;  // to run at all
-  std::unique_ptr<Loader> loader;
+  std::function<std::shared_ptr<Loader>()> load;
+  std::shared_ptr<Loader> loader;  // behind `mutex`; see current()
   Jobs jobs;
   std::unique_ptr<HttpServer> http;
 
@@ -119,6 +122,23 @@ struct Server::Impl {
   bool is_stopping() {
     const std::lock_guard lock(mutex);
     return stopping;
+  }
+
+  std::shared_ptr<Loader> current() {
+    const std::lock_guard lock(mutex);
+    return loader;
+  }
+
+  /// For a page that is opened now: with what a file that grows has by now.
+  void load_what_came() {
+    const std::shared_ptr<Loader> before = current();
+    if (!before->finished() || !before->is_behind()) return;
+    try {
+      std::shared_ptr<Loader> fresh = load();
+      const std::lock_guard lock(mutex);
+      loader = std::move(fresh);
+    } catch (const std::system_error&) {  // then what is there is shown
+    }
   }
 
   // Why the request is refused; null: it is not.
@@ -160,13 +180,14 @@ struct Server::Impl {
     if (path == "api/alive") return keep_alive();
     if (path == "api/progress") {
       // In slices, so that a server that ends need not wait.
+      const std::shared_ptr<Loader> now = current();
       for (int i = 0; request.has("wait") && i < kLongestWait && !is_stopping(); ++i) {
-        if (loader->wait_for(kLookEvery, request.parameter("wait") == "picture")) break;
+        if (now->wait_for(kLookEvery, request.parameter("wait") == "picture")) break;
       }
-      return json_reply(loader->progress_json());
+      return json_reply(now->progress_json());
     }
     if (path == "api/first") {
-      loader->read_first(request.parameter("threads"));
+      current()->read_first(request.parameter("threads"));
       return json_reply("{}");
     }
     if (path == "api/stop") {
@@ -174,26 +195,28 @@ struct Server::Impl {
       return json_reply("{}");
     }
     if (path.starts_with("api/")) return to_http(data(path.substr(4), request));
+    if (path.empty()) load_what_came();
     return page(path.empty() ? "index.html" : path);
   }
 
   Reply data(std::string_view path, const HttpRequest& request) {
     const Parameters& parameters = request.parameters;
     Jobs::Running job(jobs, request.parameter("job"));
-    Api* api = loader->api();
+    const std::shared_ptr<Loader> from = current();
+    Api* api = from->api();
     if (api == nullptr) {
       try {
-        if (auto reply = loader->preview(path, parameters, job.work())) return std::move(*reply);
+        if (auto reply = from->preview(path, parameters, job.work())) return std::move(*reply);
       } catch (const std::bad_alloc&) {
         // Whoever reads the trace meets this, too, and says so.
       }
-      api = loader->api();  // it goes when all is there, not before
+      api = from->api();  // it goes when all is there, not before
     }
     if (api == nullptr) {
-      const std::string why = loader->error();
+      const std::string why = from->error();
       Json json;
       json.open('{').field("error", why.empty() ? "the trace is being opened" : why);
-      json.key("progress").raw(loader->progress_json()).close('}');
+      json.key("progress").raw(from->progress_json()).close('}');
       Reply reply;
       reply.status = 503;
       reply.body = json.take();
@@ -231,17 +254,20 @@ struct Server::Impl {
     });
     HttpReply reply;
     reply.type = "text/event-stream";
-    reply.stream = [this, page, last = std::string(), last_jobs = std::string("{}")](std::string& events) mutable {
+    // A page that is there when another one is opened with more keeps what it has: its places are of that.
+    reply.stream = [this, page, from = current(), last = std::string(),
+                    last_jobs = std::string("{}")](std::string& events) mutable {
       // Not before the first: a page is to hear at once.
       if (!last.empty()) {
         std::unique_lock lock(mutex);
         stopping_changed.wait_for(lock, kLookEvery, [this] { return stopping; });
       }
       if (is_stopping()) return false;
-      const std::string now = loader->progress_json();
+      const std::string now = from->progress_json();
       // A comment keeps asking the connection whether somebody is there.
       events = now == last ? std::string(":\n\n") : "event: progress\ndata: " + now + "\n\n";
       last = now;
+      if (from != current()) events += "event: replaced\ndata: {}\n\n";
       const std::string at_work = jobs.progress_json();
       if (at_work != last_jobs) events += "event: jobs\ndata: " + at_work + "\n\n";
       last_jobs = at_work;
@@ -287,8 +313,10 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   about.keep = options.keep;
   about.cut = cut_trace;
   try {
-    impl->loader =
-        std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user(), options.preview);
+    impl->load = [files = options.files, version = options.version, about, preview = options.preview] {
+      return std::make_shared<Loader>(files, version, about, IndexCache::of_user(), preview);
+    };
+    impl->loader = impl->load();
   } catch (const std::system_error&) {
     return Error{std::string(kNoThread)};
   }
@@ -298,7 +326,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
 
 int Server::port() const { return impl_->port; }
 std::string Server::url() const { return "http://127.0.0.1:" + std::to_string(impl_->port) + "/" + impl_->token + "/"; }
-std::string Server::failure() const { return impl_->failed.empty() ? impl_->loader->error() : impl_->failed; }
+std::string Server::failure() const { return impl_->failed.empty() ? impl_->current()->error() : impl_->failed; }
 
 void Server::run() {
   try {

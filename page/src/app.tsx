@@ -9,6 +9,7 @@ import { onCopy } from "./model/copying";
 import { completeSelection as completeSelectionOf } from "./model/actions";
 import { attempt } from "./model/attempt";
 import type { Theme } from "./model/colour";
+import { follows, goOnFollowing, hearOfAnother, hearOfGrowth, letHandsStopIt, newestView } from "./model/following";
 import { keptTarget } from "./model/frames";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
 import { plain, threadName } from "./model/names";
@@ -200,11 +201,17 @@ function startState(traces: LoadedTrace[]): Partial<State> {
   } catch {
     // Storage may be forbidden.
   }
+  if (follows() && traces.some((t) => t.info.growing)) {
+    said.following = true;
+    goOnFollowing();
+    said.view = newestView(said.view, total);
+  }
   said.frameTarget = keptTarget();
   const kept = /^#kept=(\d+)$/.exec(location.hash);
   if (kept) opened.kept = Number(kept[1]);
-  if (kept || location.hash.length < 2) opened.fresh = said.view;
+  if (!said.following && (kept || location.hash.length < 2)) opened.fresh = said.view;
   watchHands();
+  letHandsStopIt();
   said.dockHeight = Math.round(Math.min(360, Math.max(180, window.innerHeight * 0.36)));
   return said;
 }
@@ -268,6 +275,7 @@ export function App() {
   const onProgress = (progress: Progress) => {
     setNow(progress);
     store.set({ readShare: progress.total > 0 ? progress.done / progress.total : 0 });
+    hearOfGrowth(progress.grown === true);
   };
   const [failure, setFailure] = useState("");
   const [lost, setLost] = useState(false);
@@ -295,6 +303,7 @@ export function App() {
     if (!embedded && !takesFiles)
       stayAlive(
         onProgress,
+        hearOfAnother,
         () => setLost(true),
         () => setLost(false),
       );

@@ -120,6 +120,7 @@ export function sampleFacts(threads = 4, requests = 60): Json {
     name: "sample.karst",
     path: "/made/up/sample.karst",
     complete: true,
+    growing: false,
     traces: 1,
     span,
     calls: calls.reduce((n, c) => n + c.length, 0),

@@ -115,6 +115,59 @@ TEST_F(ServerTest, ServesThePageAndItsData) {
   EXPECT_NE(get(path_ + "api/progress")->body.find("\"phase\":\"ready\""), std::string::npos);
 }
 
+// A page that is opened shows what the file of a recording has by then; pages that are open hear of it.
+TEST_F(ServerTest, AFileThatGrowsIsReadAgainForThePage) {
+  auto writer = writing::TraceWriter::create(file_);
+  ASSERT_TRUE(writer.ok());
+  writer->pack_events();
+  reader::Process process;
+  process.threads.emplace_back().tid = 7;
+  writer->add_processes({&process, 1});
+  writer->add_threads(0, process.threads);
+  const format::Event call[] = {format::make_event(1000, false, 1), format::make_event(1001, true, 1)};
+  writer->add_block(0, 0, 0, 1000, call);
+  ASSERT_TRUE(writer->grow().ok());
+  writer->flush();
+  start(true);
+  const auto has = [this](const std::string& path, const std::string& part) {
+    const auto answer = get_data(path);
+    return answer && answer->body.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
+  EXPECT_TRUE(has("api/trace", "\"growing\":true"));
+  EXPECT_TRUE(has("api/progress", "\"grown\":false"));
+  EXPECT_EQ(get(path_)->status, 200);
+  writer->add_block(0, 0, 1, 2000, call);
+  writer->flush();
+  EXPECT_TRUE(has("api/progress", "\"grown\":true"));
+  // A page that is there keeps its numbers.
+  EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
+  EXPECT_EQ(get(path_ + "index.html")->status, 200);
+  EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
+  std::string heard;
+  httplib::Client page("127.0.0.1", port_);
+  page.set_read_timeout(20s);
+  std::atomic<bool> begun = false;
+  std::thread listener([&] {
+    page.Get((path_ + "api/alive").c_str(), [&](const char* data, std::size_t size) {
+      heard.append(data, size);
+      begun = true;
+      return heard.find("event: replaced") == std::string::npos;
+    });
+  });
+  while (!begun) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(get(path_)->status, 200);
+  listener.join();
+  EXPECT_NE(heard.find("event: replaced"), std::string::npos);
+  EXPECT_TRUE(has("api/trace", "\"calls\":2,"));
+  EXPECT_TRUE(has("api/progress", "\"grown\":false"));
+  ASSERT_TRUE(writer->finish().ok());
+  EXPECT_TRUE(has("api/progress", "\"grown\":true"));
+  EXPECT_EQ(get(path_)->status, 200);
+  EXPECT_TRUE(has("api/trace", "\"growing\":false"));
+  EXPECT_TRUE(has("api/progress", "\"grown\":false"));
+}
+
 TEST_F(ServerTest, WaitsForTheTraceWhenAskedTo) {
   start(true);
   EXPECT_NE(get(path_ + "api/progress?wait=1")->body.find("\"phase\":\"ready\""), std::string::npos);

@@ -1437,6 +1437,8 @@ export interface TraceFact {
   resolved: boolean;
   /** Whether it has its end. */
   complete: boolean;
+  /** Whether it has none as its recording goes on, or was ended by force. */
+  growing: boolean;
   /** Whether the server stays when the page goes. */
   keep: boolean;
   /** That may be asked about. */
@@ -1500,6 +1502,7 @@ export const traceFacts: Columns<TraceFact> = {
   fileSize: ["file_size", num],
   resolved: ["resolved", flag],
   complete: ["complete", flag],
+  growing: ["growing", flag],
   keep: ["keep", flag],
   traces: ["traces", num],
   span: ["span", num],

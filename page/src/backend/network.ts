@@ -146,7 +146,12 @@ export async function whileReading(show: () => Promise<void>): Promise<void> {
 }
 
 /** Tells the server that the page is there, and hears about its progress. */
-export function stayAlive(onProgress: (progress: Progress) => void, onLost: () => void, onBack: () => void): void {
+export function stayAlive(
+  onProgress: (progress: Progress) => void,
+  onReplaced: () => void,
+  onLost: () => void,
+  onBack: () => void,
+): void {
   const events = new EventSource(address("alive", 0));
   events.addEventListener("progress", (event) => {
     try {
@@ -162,6 +167,7 @@ export function stayAlive(onProgress: (progress: Progress) => void, onLost: () =
       // Not for us.
     }
   });
+  events.addEventListener("replaced", onReplaced);
   events.onerror = onLost;
   events.onopen = onBack;
 }

@@ -17,6 +17,7 @@ import {
   zoomBy,
 } from "./actions";
 import { toggleAllFolded } from "./folding";
+import { toggleFollowing } from "./following";
 import { store } from "./store";
 import { TABS } from "./tabs";
 import { threadKey } from "./tracks";
@@ -111,6 +112,7 @@ const PLAIN: Record<string, () => void> = {
     else store.set({ notice: "Select a call first." });
   },
   c: compareSelected,
+  l: toggleFollowing,
   e: () => {
     const { selected } = store.state;
     if (selected) toggleExplained(selected);

@@ -122,6 +122,10 @@ export interface State {
   readonly notice: string;
   /** While the trace is being read: how much of it is, 0 to 1. */
   readonly readShare: number;
+  /** More was recorded since the trace was read. */
+  readonly grown: boolean;
+  /** The page is opened again whenever that is so. */
+  readonly following: boolean;
 }
 
 export const START: State = {
@@ -169,6 +173,8 @@ export const START: State = {
   theme: "auto",
   notice: "",
   readShare: 0,
+  grown: false,
+  following: false,
 };
 
 export class Store {

@@ -47,6 +47,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ["k K", "fold or unfold the selected track; all threads"],
       ["Back", "the browser’s: the selection or panel before"],
       ["i", "pin the selected track"],
+      ["l", "follow a recording that goes on; stop that"],
       ["t", "light, dark, as the system"],
       ["Esc", "close, clear, step back"],
       ["?", "this help"],

@@ -2,6 +2,7 @@
 // The bar above all: what is open, search, and what works on the whole page.
 import { showAll } from "../model/actions";
 import { attempt } from "../model/attempt";
+import { toggleFollowing } from "../model/following";
 import { nextTheme } from "../model/keys";
 import { plain, visible } from "../model/names";
 import { store, useStore } from "../model/store";
@@ -16,7 +17,7 @@ import { SearchBox } from "./search";
 function Problems() {
   const traces = useStore((s) => s.traces);
   const problems = traces.flatMap((t) => t.info.problems.map((p) => ({ ...p, file: t.info.name })));
-  const cut = traces.some((t) => !t.info.complete);
+  const cut = traces.some((t) => !t.info.complete && !t.info.growing);
   if (problems.length === 0 && !cut) return null;
   const label = cut ? "Not whole" : problems.length === 1 ? "1 problem" : `${problems.length} problems`;
   return (
@@ -36,6 +37,22 @@ function Problems() {
         </>
       )}
     </Popover>
+  );
+}
+
+/** The recording goes on: what came since is a step away. */
+function Recording() {
+  const growing = useStore((s) => s.traces.some((t) => t.info.growing));
+  const grown = useStore((s) => s.grown);
+  const following = useStore((s) => s.following);
+  if (!growing) return null;
+  const title = following ? "Stay with what is shown (l)" : "Show what came since, and what comes (l)";
+  return (
+    <span class="problems" data-follows>
+      <button aria-pressed={following} title={title} onClick={toggleFollowing} data-testid="recording">
+        {following ? "Following" : grown ? "More was recorded: follow" : "Recording"}
+      </button>
+    </span>
   );
 }
 
@@ -119,6 +136,7 @@ export function TopBar() {
         {threads === 1 ? "1 thread" : `${count(threads)} threads`}
         {fibers > 0 && (fibers === 1 ? ", 1 fiber" : `, ${count(fibers)} fibers`)} · {duration(store.total)}
       </span>
+      <Recording />
       <About />
       <Problems />
       <Missing />

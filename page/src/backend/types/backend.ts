@@ -42,6 +42,8 @@ export interface Progress {
   parts: number;
   error: string;
   files: string[];
+  /** Of a trace that is still recorded: there is more in its file than was read. */
+  grown?: boolean;
 }
 
 /** A failure that a person can read. */

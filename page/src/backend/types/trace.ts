@@ -60,6 +60,7 @@ type Facts = Pick<
   | "path"
   | "fileSize"
   | "complete"
+  | "growing"
   | "traces"
   | "span"
   | "extent"
