@@ -27,7 +27,7 @@ export function follows(): boolean {
 
 /** The newest part of the trace, as wide as what was seen before. */
 export function newestView(before: View, total: number): View {
-  const span = Math.min(before.span, WIDEST_NS, Math.max(total, 1) * 1.02);
+  const span = Math.min(before.span, WIDEST_NS, Math.max(total, 1) * 1.04);
   return clampView({ begin: total + span * 0.02 - span, span }, total);
 }
 
