@@ -86,29 +86,19 @@ class Expressions {
  public:
   Expressions() : set_(options(), RE2::ANCHOR_BOTH) {}
 
-  /// `number`: what mark_matching() calls it.
-  bool add(const std::string& regex, std::size_t number) {
-    numbers_.push_back(number);
+  bool add(const std::string& regex) {
+    ++size_;
     return set_.Add(regex, nullptr) >= 0;
   }
-  bool compile() { return empty() || set_.Compile(); }
-  bool empty() const { return numbers_.empty(); }
+  bool compile() { return size_ == 0 || set_.Compile(); }
+  bool empty() const { return size_ == 0; }
   bool matches(std::string_view text) const {
-    return !empty() && set_.Match(re2::StringPiece(text.data(), text.size()), nullptr);
-  }
-  void mark_matching(std::string_view text, std::vector<bool>& seen) const {
-    std::vector<int> found;
-    RE2::Set::ErrorInfo error;
-    if (empty() || set_.Match(re2::StringPiece(text.data(), text.size()), &found, &error)) {
-      for (const int index : found) seen[numbers_[static_cast<std::size_t>(index)]] = true;
-    } else if (error.kind == RE2::Set::kOutOfMemory) {  // which of them match cannot be told: any may
-      for (const std::size_t number : numbers_) seen[number] = true;
-    }
+    return size_ != 0 && set_.Match(re2::StringPiece(text.data(), text.size()), nullptr);
   }
 
  private:
   RE2::Set set_;
-  std::vector<std::size_t> numbers_;  // by the set's own
+  std::size_t size_ = 0;
 };
 
 }  // namespace
@@ -125,13 +115,12 @@ GlobSet::~GlobSet() = default;
 
 Result<GlobSet> GlobSet::compile(const std::vector<std::string>& globs) {
   GlobSet set;
-  for (std::size_t number = 0; number < globs.size(); ++number) {
-    const std::string& glob = globs[number];
+  for (const std::string& glob : globs) {
     if (glob.empty()) continue;
     if (const std::string problem = format::glob_problem(glob); !problem.empty())
       return Error{"bad glob \"" + glob + "\": " + problem};
     const bool path = format::is_path_glob(glob);
-    if (!(path ? set.impl_->paths.add(path_regex(glob), number) : set.impl_->names.add(glob_regex(glob), number)))
+    if (!(path ? set.impl_->paths.add(path_regex(glob)) : set.impl_->names.add(glob_regex(glob))))
       return Error{"the glob \"" + glob + "\" cannot be handled; make it simpler"};
   }
   if (!set.impl_->names.compile() || !set.impl_->paths.compile())
@@ -150,14 +139,6 @@ bool GlobSet::matches(const reader::Function& function) const {
     if (!function.link_name.empty() && impl_->names.matches(function.link_name)) return true;
   }
   return !function.file.empty() && impl_->paths.matches(function.file);
-}
-
-void GlobSet::mark_matching(const reader::Function& function, std::vector<bool>& seen) const {
-  if (!matches(function)) return;
-  const std::string_view shorter = without_parameters(function.name);
-  for (const std::string_view name : {std::string_view(function.name), shorter, std::string_view(function.link_name)})
-    if (!name.empty()) impl_->names.mark_matching(name, seen);
-  if (!function.file.empty()) impl_->paths.mark_matching(function.file, seen);
 }
 
 }  // namespace karst::choice

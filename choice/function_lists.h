@@ -52,8 +52,6 @@ class GlobSet {
   /// paths matches the whole
   /// path of the function's source file; without a slash in front, from any directory on (`src/a.cc`, `third_party/*`).
   bool matches(const reader::Function& function) const;
-  /// Sets `seen[i]` for each glob i of those that were compiled which matches. `seen` has a place for each of them.
-  void mark_matching(const reader::Function& function, std::vector<bool>& seen) const;
 
  private:
   struct Impl;

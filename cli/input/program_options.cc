@@ -117,17 +117,6 @@ std::string explain_none(const choice::FunctionFilter& filter, const std::set<st
   return words + filter.complaint() + (patterns.size() == 1 ? did_you_mean(patterns[0], function_words(names)) : "");
 }
 
-/// What nothing has is misspelt, or gone from the sources.
-void say_unmatched(const std::vector<std::string>& globs) {
-  if (globs.empty()) return;
-  constexpr std::size_t kMost = 3;
-  std::string list;
-  for (std::size_t i = 0; i < globs.size() && i < kMost; ++i)
-    list += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(globs[i]));
-  if (globs.size() > kMost) list += fmt::format(" and {} more", globs.size() - kMost);
-  say("no function is matched by these lines of --no-trace and --only: " + list);
-}
-
 }  // namespace
 
 bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
@@ -145,7 +134,6 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
   }
   if (run.functions != 0 && run.functions_off == run.functions)
     say(explain_none(launch.choice.filter(), run.names_off));
-  say_unmatched(run.unmatched_globs);
   say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.built_libraries);
   return true;
 }

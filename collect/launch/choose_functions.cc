@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "binary/instructions.h"
-#include "format/filter_list.h"
 #include "format/note.h"
 #include "format/trace.h"
 
@@ -34,11 +33,7 @@ struct FunctionChooser::Carried {
 
 FunctionChooser::FunctionChooser(const choice::FunctionChoice& choice, const symbols::ResolveOptions& resolve,
                                  const WatchOptions& watch)
-    : choice_(choice),
-      resolve_(resolve),
-      watch_(watch),
-      matched_no_trace_(choice.lists().no_trace.size()),
-      matched_only_(choice.lists().only.size()) {}
+    : choice_(choice), resolve_(resolve), watch_(watch) {}
 FunctionChooser::~FunctionChooser() = default;
 
 void FunctionChooser::report_once(const std::string& message) {
@@ -93,19 +88,6 @@ bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) c
   if (choice_.no_trace().matches(f) || carried.no_trace.matches(f)) return false;
   const GlobSet& only = choice_.only().empty() ? carried.only : choice_.only();
   return only.empty() || only.matches(f);
-}
-
-std::vector<std::string> FunctionChooser::unmatched_globs() const {
-  std::vector<std::string> unmatched;
-  const auto gather = [&](const std::vector<std::string>& globs, const std::vector<bool>& matched) {
-    for (std::size_t i = 0; i < globs.size(); ++i)
-      if (!matched[i] && !globs[i].empty() && !(lacks_files_ && format::is_path_glob(globs[i])))
-        unmatched.push_back(globs[i]);
-  };
-  if (functions_ == 0) return unmatched;
-  gather(choice_.lists().no_trace, matched_no_trace_);
-  gather(choice_.lists().only, matched_only_);
-  return unmatched;
 }
 
 void FunctionChooser::turn_off(ArenaWriter& writer, const reader::Function& function) {
@@ -195,8 +177,6 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     has_functions[f.module] = true;
     if (!f.file.empty()) has_files[f.module] = true;
     if (choice_.is_kept(f.name) || named[f.module]) writer->keep(f.id);
-    choice_.no_trace().mark_matching(f, matched_no_trace_);
-    choice_.only().mark_matching(f, matched_only_);
     if (keeps(f, carried_by(process.modules[f.module].path))) {
       kept[f.module].push_back(&f);
       keeps_some_ = true;
@@ -212,7 +192,6 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     const Carried& carried = carried_by(module.path);
     const bool by_path = choice_.no_trace().has_paths() || choice_.only().has_paths() || carried.no_trace.has_paths() ||
                          carried.only.has_paths();
-    lacks_files_ = lacks_files_ || (!has_files[m] && !has_no_code(module));
     if (by_path && !has_files[m] && !has_no_code(module))
       report_once("globs of source paths match nothing in " + module.path +
                   ", which has no debug information: compile it with -g");

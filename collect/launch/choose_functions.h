@@ -40,9 +40,7 @@ class FunctionChooser {
   std::uint64_t functions() const { return functions_; }                 ///< that were looked at
   std::uint64_t off() const { return off_; }                             ///< of them, left out
   const std::set<std::string>& names_off() const { return names_off_; }  ///< of those, if patterns left out all
-  /// Globs of the user's lists that matched none of all functions; empty if there was nothing to choose.
-  std::vector<std::string> unmatched_globs() const;
-  std::size_t watched() const { return watched_; }                    ///< functions, once for each rule
+  std::size_t watched() const { return watched_; }                       ///< functions, once for each rule
   std::size_t meant_for_values() const { return meant_for_values_; }  ///< functions that a pattern for values matches
   /// Paths of those that were built for tracing.
   const std::set<std::string>& libraries() const { return libraries_; }
@@ -73,8 +71,6 @@ class FunctionChooser {
   std::uint64_t off_ = 0;
   bool keeps_some_ = false;
   std::set<std::string> names_off_;
-  std::vector<bool> matched_no_trace_, matched_only_;  ///< by number in the user's lists
-  bool lacks_files_ = false;                           ///< some module's functions have none that is known
   std::size_t meant_for_values_ = 0;
   std::set<std::string> libraries_;
   std::vector<reader::Problem> problems_;

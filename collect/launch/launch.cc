@@ -301,7 +301,6 @@ class Launcher {
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
     result_.names_off = chooser_.names_off();
-    result_.unmatched_globs = chooser_.unmatched_globs();
     if (options_.all && !options_.all->failure().empty())
       result_.problems.push_back({"calls after some moment are missing, as they could not be written: " +
                                   options_.all->failure() + "; free the disk, or put the trace elsewhere (-o)"});

@@ -73,19 +73,18 @@ struct LaunchResult {
   std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
   double cpu_ns = 0;             ///< CPU time that it has had, with what it started and waited for
   std::vector<RecordedProcess> processes;
-  std::vector<ClockPair> pairs;              ///< readings of the clock at both ends
-  std::string failure;                       ///< what ended karst's part while the program ran on; empty: nothing did
-  bool reached = false;                      ///< the runtime reported from the program itself
-  bool impossible = false;                   ///< a process could not be traced and said why itself
-  std::uint64_t functions = 0;               ///< of all processes
-  std::uint64_t functions_off = 0;           ///< left out by the filter
-  std::set<std::string> names_off;           ///< of those, if --function left out all
-  std::vector<std::string> unmatched_globs;  ///< of the user's lists of functions
-  reader::StateLog states;                   ///< what threads did beside their calls, or why that is not known
-  reader::SampleLog samples;                 ///< what they were sampled in, or why nothing was
-  reader::UsageLog usage;                    ///< what they and the machine used
-  bool samples_alone = false;                ///< the program itself could not be traced, and was sampled
-  bool states_alone = false;                 ///< the same, and thread states are all that is known of it
+  std::vector<ClockPair> pairs;     ///< readings of the clock at both ends
+  std::string failure;              ///< what ended karst's part while the program ran on; empty: nothing did
+  bool reached = false;             ///< the runtime reported from the program itself
+  bool impossible = false;          ///< a process could not be traced and said why itself
+  std::uint64_t functions = 0;      ///< of all processes
+  std::uint64_t functions_off = 0;  ///< left out by the filter
+  std::set<std::string> names_off;  ///< of those, if --function left out all
+  reader::StateLog states;          ///< what threads did beside their calls, or why that is not known
+  reader::SampleLog samples;        ///< what they were sampled in, or why nothing was
+  reader::UsageLog usage;           ///< what they and the machine used
+  bool samples_alone = false;       ///< the program itself could not be traced, and was sampled
+  bool states_alone = false;        ///< the same, and thread states are all that is known of it
   std::shared_ptr<kernel::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
   std::vector<reader::UntracedProgram> untraced;    ///< programs that were started and that are not in the trace
   std::vector<PlainPrograms::Module> plain;         ///< what was patched that has no sleds

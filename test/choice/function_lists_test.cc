@@ -78,19 +78,6 @@ TEST(GlobSet, HandlesThousandsTogether) {
   EXPECT_FALSE(set->matches(function("x_name1")));
 }
 
-TEST(GlobSet, TellsWhichOfThemMatch) {
-  const std::vector<std::string> globs = {"serve", "", "nobody", "src/", "se*(int)", "_Z5servei", "other/"};
-  const auto set = GlobSet::compile(globs);
-  ASSERT_TRUE(set.ok());
-  std::vector<bool> seen(globs.size());
-  set->mark_matching(function("nothing()"), seen);
-  EXPECT_EQ(seen, std::vector<bool>(globs.size()));
-  reader::Function serve = function("serve(int)", "/home/u/src/a.cc");
-  serve.link_name = "_Z5servei";
-  set->mark_matching(serve, seen);
-  EXPECT_EQ(seen, (std::vector<bool>{true, false, false, true, true, true, false}));
-}
-
 TEST(GlobSet, RefusesWhatIsNoGlob) {
   const auto set = GlobSet::compile({"ok", "a[b"});
   ASSERT_FALSE(set.ok());

@@ -51,14 +51,6 @@ class ListsTest(TracedTest):
 
 
 class Running(ListsTest):
-    def test_lines_that_match_nothing_are_named(self):
-        self.build()
-        no = self.write("no", "app::tyni", "app::large", "nowhere/", "bell\x07*", "one", "two")
-        said = r"no function is matched by these lines of --no-trace and --only: 'app::tyni', 'nowhere/', 'bell\x07*' and 2 more"
-        self.assertEqual(self.traced("--no-trace", no, said=[said]), ALL - {"app::large"})
-        only = self.write("only", "*", "nothing")
-        self.assertEqual(self.traced("--only", only, said=["--no-trace and --only: 'nothing'\n"]), ALL)
-
     def test_lists_on_the_command_line(self):
         self.build()
         self.assertEqual(self.traced(), ALL)
