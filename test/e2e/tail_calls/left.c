@@ -9,9 +9,9 @@ static struct timespec none, five_ms = {0, 5000000};
 int (*volatile pointer)(const struct timespec*, struct timespec*) = nanosleep;
 typedef int Seven(const struct timespec*, long, long, long, long, long, long);
 
-__attribute__((noinline, no_instrument_function, patchable_function_entry(0))) int sleeps(const struct timespec* t, long b,
-                                                                                      long c, long d, long e, long f,
-                                                                                      long g) {
+__attribute__((noinline, no_instrument_function, patchable_function_entry(0))) int sleeps(const struct timespec* t,
+                                                                                          long b, long c, long d,
+                                                                                          long e, long f, long g) {
   return nanosleep(t, NULL) + (int)(b + c + d + e + f + g);
 }
 Seven* volatile seven = sleeps;
