@@ -14,6 +14,7 @@
 #include "analysis/function_key.h"
 #include "analysis/syscall_names.h"
 #include "base/plain_name.h"
+#include "columns/left.h"
 #include "columns/scope.h"
 #include "columns/table.h"
 #include "format/note.h"
@@ -76,22 +77,6 @@ bool waits_for_work(const Wait& wait) {
       "epoll_pwait", "epoll_pwait2", "io_getevents", "rt_sigtimedwait", "pause"};
   return wait.state == reader::ThreadState::kBlocked && wait.syscall != 0 &&
          std::find(std::begin(kCalls), std::end(kCalls), syscall_name(wait.syscall - 1)) != std::end(kCalls);
-}
-
-/// The first row behind `row` that is not inside it. Most calls are small, so it is looked for near by first.
-std::uint32_t row_behind(const columns::CallColumns& calls, std::uint32_t row) {
-  const std::uint64_t end = end_of(calls, row);
-  const auto count = static_cast<std::uint32_t>(calls.size());
-  std::uint32_t from = row + 1;
-  for (std::uint32_t step = 1; from < count && calls.begin[from] < end; step *= 2) {
-    if (count - from <= step || calls.begin[from + step] >= end) {
-      const auto behind = calls.begin.begin() + std::min(from + step, count);
-      return static_cast<std::uint32_t>(std::lower_bound(calls.begin.begin() + from, behind, end) -
-                                        calls.begin.begin());
-    }
-    from += step;
-  }
-  return from;
 }
 
 /// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or than that may be off by,
@@ -167,7 +152,8 @@ struct OutlierFinder::Impl {
     const auto count = static_cast<std::uint32_t>(calls.size());
     for (std::uint32_t at = row;;) {
       std::uint32_t best = reader::kNoParent;
-      for (std::uint32_t r = at + 1; r < count && calls.begin[r] < end_of(calls, at); r = row_behind(calls, r)) {
+      for (std::uint32_t r = at + 1; r < count && calls.begin[r] < end_of(calls, at);
+           r = columns::row_behind(calls, r)) {
         if (calls.parent[r] != at) continue;
         if (best == reader::kNoParent ||
             std::pair(excess(r), calls.time(r)) > std::pair(excess(best), calls.time(best)))
@@ -185,7 +171,7 @@ struct OutlierFinder::Impl {
     const std::uint64_t duration = calls.time(row);
     std::uint64_t in_callees = 0;
     const auto count = static_cast<std::uint32_t>(calls.size());
-    for (std::uint32_t r = row + 1; r < count && calls.begin[r] < end_of(calls, row); r = row_behind(calls, r))
+    for (std::uint32_t r = row + 1; r < count && calls.begin[r] < end_of(calls, row); r = columns::row_behind(calls, r))
       if (calls.parent[r] == row) in_callees += calls.time(r);
     RareFunction& of = rare[number];
     const Outlier call{{&thread, row, duration, calls.begin[row], calls.end(row)},
@@ -353,21 +339,49 @@ void put_idle_last(std::vector<OutlierGroup>& groups, const reader::Trace& trace
   std::stable_partition(groups.begin(), groups.end(), [&](const OutlierGroup& group) { return !is_idle(group); });
 }
 
-std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const reader::Thread& waiter,
-                                    const Wait& wait, const CallsOf& calls_of) {
+namespace {
+
+/// Who had the CPU that was waited for in `wait`, or in the end of it; without a thread if nobody of the trace had it
+/// for half of that time.
+ChainLink who_had_cpu(const KeptOffFinder& finder, const Wait& wait) {
+  ChainLink link;
+  const bool blocked = wait.state == reader::ThreadState::kBlocked;
+  link.begin = blocked ? wait.end : wait.begin;
+  link.end = wait.begin + wait.length();
+  const KeptOff& kept = finder.of(wait);
+  if (!kept.empty() && kept.shares[0].ticks >= (link.end - link.begin) / 2) link.thread = kept.shares[0].in.thread;
+  return link;
+}
+
+/// Who ended `wait`, of `waiter`, or had the lock; without a thread if that is not known.
+ChainLink who_ended(LockWaitFinder& locks, const reader::Thread& waiter, const Wait& wait) {
+  ChainLink link;
+  link.begin = wait.begin;
+  link.end = wait.end;
+  link.thread = wait.waker.thread;
+  if (link.thread != nullptr) return link;
+  const LockWait* const lock = locks.longest(waiter, wait.begin, wait.end);
+  if (lock != nullptr && lock->duration >= (wait.end - wait.begin) / 2) link.thread = locks.holder(*lock);
+  return link;
+}
+
+bool is_for_cpu(const Wait& wait) {
+  if (wait.state == reader::ThreadState::kBlocked) return wait.runnable > wait.end - wait.begin;
+  return wait.state == reader::ThreadState::kPreempted || wait.state == reader::ThreadState::kWoken;
+}
+
+}  // namespace
+
+std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const KeptOffFinder* kept_off,
+                                    const reader::Thread& waiter, const Wait& wait, const CallsOf& calls_of) {
   std::vector<ChainLink> chain;
   Wait at = wait;
   const reader::Thread* waits_now = &waiter;
-  while (chain.size() != kLongestChain && at.state == reader::ThreadState::kBlocked) {
-    ChainLink link;
-    link.thread = at.waker.thread;
-    if (link.thread == nullptr) {
-      const LockWait* const lock = locks.longest(*waits_now, at.begin, at.end);
-      if (lock != nullptr && lock->duration * 2 >= at.end - at.begin) link.thread = locks.holder(*lock);
-    }
-    if (link.thread == nullptr || link.thread == waits_now) break;
-    link.begin = at.begin;
-    link.end = at.end;
+  while (chain.size() != kLongestChain) {
+    const bool for_cpu = kept_off != nullptr && is_for_cpu(at);
+    if (!for_cpu && at.state != reader::ThreadState::kBlocked) break;
+    ChainLink link = for_cpu ? who_had_cpu(*kept_off, at) : who_ended(locks, *waits_now, at);
+    if (link.thread == nullptr || link.thread == waits_now || link.end <= link.begin) break;
     const std::uint64_t window = link.end - link.begin;
     const columns::CallColumns calls = calls_of(*link.thread);
     // From the outermost call on, into the one that has most of the window.
@@ -402,6 +416,7 @@ std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, c
     if (!link.waited) break;
     at = link.wait;
     waits_now = link.thread;
+    if (kept_off != nullptr && is_for_cpu(at)) continue;
     // Its part in the window is what the first one waited for.
     at.begin = std::max(at.begin, link.begin);
     at.end = std::min(at.end, link.end);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "analysis/kept_off.h"
 #include "analysis/locks.h"
 #include "analysis/selection.h"
 #include "analysis/tree.h"
@@ -111,10 +112,11 @@ struct ChainLink {
 };
 
 /// Who made a thread wait, who made that one wait, and so on: from `wait`, of `waiter`, through the wakers; where one
-/// is not known, through who had the lock that was waited for. Ends where nobody is known, nothing was waited for, or
-/// after eight. `waits`: null if there are no thread states.
-std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const reader::Thread& waiter,
-                                    const Wait& wait, const CallsOf& calls_of);
+/// is not known, through who had the lock that was waited for. From a wait for a CPU through the thread that had it for
+/// half of that time or more, if `kept_off` is given. Ends where nobody is known, nothing was waited for, or after
+/// eight. `waits`: null if there are no thread states.
+std::vector<ChainLink> follow_waits(const Waits* waits, LockWaitFinder& locks, const KeptOffFinder* kept_off,
+                                    const reader::Thread& waiter, const Wait& wait, const CallsOf& calls_of);
 
 /// The longest of `waits` in [begin, end), by what of it lies inside; null: there is none.
 const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end);

@@ -121,6 +121,8 @@ struct ReportBuilder::Impl {
     row.unwound_calls = of.unwound;
     row.jumped_calls = of.jumped;
     row.tail_calls = of.tail;
+    row.left_calls = of.left;
+    row.left_max_ns = clock.to_ns(of.left_most);
     row.thread_long_calls = thread_long[number];
     const auto ns = [&clock](std::uint64_t ticks) {
       return static_cast<std::int64_t>(ticks) < 0 ? 0 : clock.to_ns(ticks);

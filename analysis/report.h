@@ -48,6 +48,8 @@ struct FunctionReport {
   std::uint64_t unwound_calls = 0;  ///< those of `calls` that an exception or a forced unwind ended
   std::uint64_t jumped_calls = 0;   ///< ... that a longjmp ended
   std::uint64_t tail_calls = 0;     ///< ... that ended with a tail call
+  std::uint64_t left_calls = 0;     ///< of these those that were left by its jump, and may have lasted longer
+  std::uint64_t left_max_ns = 0;    ///< ... than they did: at most so long (columns/left.h)
   /// Those of the complete ones that lasted nine tenths of their thread's time or more and were their function's only
   /// ones in it, and so were those that they are within: as `main` and what a thread starts with are.
   std::uint64_t thread_long_calls = 0;

@@ -44,6 +44,7 @@ const std::vector<const Relation*>& all_relations() {
                                                               &frames(),
                                                               &functions(),
                                                               &handled_functions(),
+                                                              &left_functions(),
                                                               &lock_holds(),
                                                               &lock_rings(),
                                                               &lock_waits(),

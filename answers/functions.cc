@@ -113,6 +113,11 @@ std::vector<Field> fields_of_calls() {
              &FunctionReport::unwound_calls),
       amount("jumped_calls", Type::kCount, "of its calls those that a longjmp ended", &FunctionReport::jumped_calls),
       amount("tail_calls", Type::kCount, "of its calls those that ended with a tail call", &FunctionReport::tail_calls),
+      amount("left_calls", Type::kCount,
+             "of these those that were left by its jump: the time in what they called is not known",
+             &FunctionReport::left_calls),
+      amount("left_max", Type::kDuration, "the longest that one of these can have lasted",
+             &FunctionReport::left_max_ns),
       amount("total_cost", Type::kDuration, "what tracing took of total, which is without it; --raw leaves it in",
              &FunctionReport::total_cost_ns),
       amount("self_cost", Type::kDuration, "the same of self", &FunctionReport::self_cost_ns)};
@@ -154,6 +159,9 @@ std::string behind_name(const FunctionRow& r) {
                                                         {r.of.tail_calls, "tail"}};
   for (const auto& [count, how] : ends)
     if (count != 0) more += fmt::format("  +{} {}", count_text(count), how);
+  if (r.of.left_calls != 0)
+    more +=
+        fmt::format(", {} left by one, up to {} long", count_text(r.of.left_calls), duration_text(r.of.left_max_ns));
   return more;
 }
 

@@ -105,4 +105,29 @@ const Relation& rare_functions() {
   return relation;
 }
 
+const Relation& left_functions() {
+  using Row = LeftFunctionRow;
+  const auto longest = [](const Row& r) -> const analysis::Outlier& { return r.of.of.longest; };
+  static const Relation relation{
+      "left", "left_function",
+      "A row for each function that was left by a tail call into code that is not traced, and may have lasted far "
+      "longer than usual there: its longest call",
+      joined({{field<Row>("begin", Type::kTime, "after the trace's first event",
+                          [longest](const Row& r) { return r.times.since_start(longest(r).call.begin); }, {.rank = 5}),
+               field<Row>("most", Type::kDuration, "the longest that it can have lasted: until its thread's next event",
+                          [longest](const Row& r) { return r.times.ns(longest(r).call.duration); }),
+               field<Row>("usual", Type::kDuration,
+                          "what it had done before the jump, and such calls usually last behind it at most",
+                          [longest](const Row& r) { return r.times.ns(longest(r).usual); }),
+               field<Row>("calls", Type::kCount, "of the function that were left so",
+                          [](const Row& r) { return r.of.of.calls; }),
+               field<Row>("process", Type::kProcess, "of its thread",
+                          [longest](const Row& r) { return ProcessRef{longest(r).call.thread->process}; }, {.rank = 4}),
+               field<Row>("thread", Type::kThread, "that it was made in",
+                          [longest](const Row& r) { return ThreadRef{longest(r).call.thread}; }, {.rank = 3})},
+              fields_of<Row>(wait_fields(), [](const Row& r) { return r.wait(); }),
+              {slow_function<Row>(longest)}})};
+  return relation;
+}
+
 }  // namespace karst::answers

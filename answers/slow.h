@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The relations of slow calls (analysis/outliers.h): calls that took far longer than usual, where their time went, and
-// functions that are called too few times to have a usual time.
+// The relations of slow calls (analysis/outliers.h): calls that took far longer than usual, where their time went,
+// functions that are called too few times to have a usual time, and those whose calls are not seen to their end.
 #pragma once
 #include <optional>
 #include <vector>
 
+#include "analysis/left_calls.h"
 #include "analysis/outliers.h"
 #include "analysis/values.h"
 #include "answers/relation.h"
@@ -35,6 +36,11 @@ struct RareFunction {
   std::optional<words::ToldWait> wait;  ///< of the call by itself
 };
 
+struct LeftFunction {
+  analysis::LeftFunction of;
+  std::optional<words::ToldWait> wait;  ///< the longest until the bound
+};
+
 struct SlowCallRow {
   const reader::Trace& trace;
   const Times& times;
@@ -56,8 +62,17 @@ struct RareFunctionRow {
   WaitRow wait() const { return {trace, times, of.wait ? &*of.wait : nullptr}; }
 };
 
+struct LeftFunctionRow {
+  const reader::Trace& trace;
+  const Times& times;
+  const LeftFunction& of;
+
+  WaitRow wait() const { return {trace, times, of.wait ? &*of.wait : nullptr}; }
+};
+
 const Relation& slow_calls();
 const Relation& slow_steps();
 const Relation& rare_functions();
+const Relation& left_functions();
 
 }  // namespace karst::answers

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 
+#include "columns/left.h"
 #include "columns/settle.h"
 
 namespace karst::columns {
@@ -111,6 +112,10 @@ void TableSums::walk(const Scope::Part& part) {
           of.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
           of.jumped += reader::call_is_jumped(marks) ? 1 : 0;
           of.tail += (marks & reader::kCallTail) != 0 && !reader::call_is_cut(marks) ? 1 : 0;
+          if (reader::call_is_left(marks) && is_complete(marks)) {
+            ++of.left;
+            of.left_most = std::max(of.left_most, left_until(calls, row) - calls.begin[row]);
+          }
         }
         if (part.counts(row)) {
           ++of.calls;
@@ -151,6 +156,8 @@ void TableSums::merge(const TableSums& other) {
     to.unwound += from.unwound;
     to.jumped += from.jumped;
     to.tail += from.tail;
+    to.left += from.left;
+    to.left_most = std::max(to.left_most, from.left_most);
     to.total += from.total;
     to.self += from.self;
     to.cost += from.cost;

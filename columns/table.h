@@ -25,6 +25,8 @@ struct FunctionSums {
   std::uint64_t unwound = 0;     ///< rows that an exception or a forced unwind ended
   std::uint64_t jumped = 0;      ///< ... that a longjmp ended
   std::uint64_t tail = 0;        ///< ... that ended with a tail call
+  std::uint64_t left = 0;        ///< of these those that were left by its jump (columns/left.h)
+  std::uint64_t left_most = 0;   ///< the longest that one of them may have lasted
   std::uint64_t total = 0;       ///< time within the range with the function on the stack
   std::uint64_t self = 0;        ///< the same without the traced functions it called; wraps if children outlast it
   std::uint64_t cost = 0;        ///< the tracer's, taken out of `total`, which may wrap below 0 by it

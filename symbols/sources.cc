@@ -63,7 +63,39 @@ Outcome read_text(const std::string& path, std::uint64_t built_by, std::size_t l
 /// Paths and problems beside the text.
 constexpr std::size_t kMostElse = std::size_t{64} << 20;
 
-using Paths = std::map<std::string_view, std::uint64_t>;  // and when the first module of it was built
+/// Of a source file.
+struct BuiltInto {
+  std::uint64_t built_by = 0;    ///< when the first module of it was built
+  std::string_view module = {};  ///< the path of one of them
+};
+using Paths = std::map<std::string_view, BuiltInto>;
+
+/// Where else a file may be: in the module's own directory, by as much of the end of its path as leads somewhere.
+std::vector<std::string> places_beside(std::string_view path, std::string_view module) {
+  constexpr std::size_t kMostParts = 4;
+  std::vector<std::string> places;
+  if (!module.starts_with('/')) return places;
+  const std::string directory(module.substr(0, module.rfind('/') + 1));
+  while (path.starts_with("./")) path.remove_prefix(2);
+  std::size_t from = path.size();
+  for (std::size_t part = 0; part < kMostParts && from != std::string_view::npos; ++part) {
+    from = from == 0 ? std::string_view::npos : path.rfind('/', from - 1);
+    const std::string_view end = path.substr(from == std::string_view::npos ? 0 : from + 1);
+    if (!end.empty() && !end.starts_with('/')) places.insert(places.begin(), directory + std::string(end));
+  }
+  return places;
+}
+
+/// At its path, or beside the module. There it is read only if it is known to be older than that.
+Outcome find_text(const std::string& path, const BuiltInto& into, std::size_t limit, std::string& text,
+                  std::string& reason) {
+  // A relative path would be looked for in whatever directory we happen to be in.
+  const Outcome at_path = path.front() == '/' ? read_text(path, into.built_by, limit, text, reason) : Outcome::kMissing;
+  if (at_path != Outcome::kMissing || into.built_by == 0) return at_path;
+  for (const std::string& place : places_beside(path, into.module))
+    if (read_text(place, into.built_by, limit, text, reason) == Outcome::kRead) return Outcome::kRead;
+  return Outcome::kMissing;
+}
 
 /// In the sandbox.
 Sources read_sources(const Paths& paths, const SourceLimits& limits) {
@@ -71,13 +103,11 @@ Sources read_sources(const Paths& paths, const SourceLimits& limits) {
   std::size_t total = 0;
   reader::Problem missing{"", 0};
   reader::Problem beyond{"", 0};
-  for (const auto& [view, built_by] : paths) {
+  for (const auto& [view, into] : paths) {
     std::string path(view);
-    // A relative path would be looked for in whatever directory we happen to be in.
     reader::SourceFile file{path, {}};
     std::string reason;
-    Outcome outcome =
-        path.front() == '/' ? read_text(path, built_by, limits.file_bytes, file.text, reason) : Outcome::kMissing;
+    const Outcome outcome = find_text(path, into, limits.file_bytes, file.text, reason);
     if (outcome == Outcome::kMissing) {
       if (missing.count++ == 0) missing.message = path;
     } else if (outcome == Outcome::kRefused) {
@@ -128,10 +158,13 @@ Sources collect_sources(std::span<const reader::Process> processes, const Source
   for (const reader::Process& process : processes) {
     for (const reader::Function& function : process.functions) {
       if (function.file.empty() || function.filtered) continue;
-      const std::uint64_t built_by =
-          function.module < process.modules.size() ? process.modules[function.module].built_by_ns : 0;
-      std::uint64_t& first = paths.try_emplace(function.file, built_by).first->second;
-      if (built_by != 0 && (first == 0 || built_by < first)) first = built_by;
+      BuiltInto into;
+      if (function.module < process.modules.size()) {
+        const reader::Module& module = process.modules[function.module];
+        into = {module.built_by_ns, module.path};
+      }
+      BuiltInto& first = paths.try_emplace(function.file, into).first->second;
+      if (into.built_by != 0 && (first.built_by == 0 || into.built_by < first.built_by)) first = into;
     }
   }
   Sources sources;

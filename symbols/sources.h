@@ -39,9 +39,10 @@ struct Sources {
 };
 
 /// The text, by a sandbox (sandbox.h), of the files in which the processes' (resolved) functions are defined, each
-/// once. Left out with a problem: what is not there (counted together, as the sources of libraries seldom are), what is
-/// not a regular file, too large, not text (has a NUL byte), or was written to after a module of it was built
-/// (Module::built_by_ns), as its lines are not those that ran. Functions that the filter left out do not count.
+/// once. What is not at its path is looked for in its module's directory, by the last parts of its path. Left out with
+/// a problem: what is not there (counted together, as the sources of libraries seldom are), what is not a regular file,
+/// too large, not text (has a NUL byte), or was written to after a module of it was built (Module::built_by_ns), as its
+/// lines are not those that ran. Functions that the filter left out do not count.
 Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits = {},
                         const std::optional<sandbox::Credentials>& as = std::nullopt);
 

@@ -77,7 +77,7 @@ const std::vector<ToldLink>& ExplainedCall::chain(std::size_t cause) const {
   known.emplace();
   if (const std::optional<analysis::Wait>& wait = of_.causes[cause].wait)
     for (analysis::ChainLink& link :
-         analysis::follow_waits(about_.waits, locks_, *about_.call.thread, *wait, about_.calls_of))
+         analysis::follow_waits(about_.waits, locks_, nullptr, *about_.call.thread, *wait, about_.calls_of))
       known->push_back(teller_.tell(std::move(link)));
   return *known;
 }

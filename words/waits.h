@@ -31,6 +31,7 @@ class WaitTeller {
 
   ToldWait tell(const analysis::Wait& wait) const;
   ToldLink tell(analysis::ChainLink link) const;
+  const analysis::KeptOffFinder& kept_off() const { return kept_off_; }
   /// "812 server in Cache::lookup > Disk::flush"; `innermost`: the last function alone.
   std::string who(const analysis::ChainLink& link, bool innermost) const;
 

@@ -39,7 +39,9 @@ struct Options {
 constexpr const char* kRest = R"(
 Behind the name, with --wide: its module and place, and '+N open', N of its calls
 with a begin or an end that is not known; '+N unwound', '+N jumped', '+N tail':
-ended by an exception, a longjmp, a tail call. Times are without what tracing
+ended by an exception, a longjmp, a tail call. 'N left by one, up to 5 ms long':
+what these jumped to is not traced, so how long it took is not in their times.
+Times are without what tracing
 itself took; --raw leaves it in.
   ~1.2 ms   more than half of what was recorded was tracing's own
   18-40 ns  what tracing took of such calls is not known better
@@ -89,6 +91,24 @@ void say_rest(const Rest& rest, Screen& screen) {
   const std::string text = fmt::format("... and {}: {}, {} of self time", plural(rest.values, "more value"),
                                        plural(rest.calls, "call"), duration_text(rest.self_ns));
   screen.output().append(shorten(text, screen.width(), Shorten::kEnd) + "\n");
+}
+
+/// Functions whose calls are not seen to their end, where they may have lasted much longer than the table says.
+void say_left(const analysis::Report& report, Screen& screen) {
+  constexpr std::uint64_t kMuch = 3, kOfSpan = 1000;
+  const analysis::FunctionReport* longest = nullptr;
+  std::uint64_t functions = 0;
+  for (const analysis::FunctionReport& of : report.functions) {
+    if (of.left_calls == 0 || of.left_max_ns / kMuch < of.max_ns || of.left_max_ns < report.span_ns / kOfSpan) continue;
+    ++functions;
+    if (longest == nullptr || of.left_max_ns > longest->left_max_ns) longest = &of;
+  }
+  if (longest == nullptr) return;
+  const std::string most = fmt::format(" left by a tail call, up to {} long", duration_text(longest->left_max_ns));
+  const std::string rest =
+      functions == 1 ? "" : fmt::format("; {} more, with --sort left_max", plural(functions - 1, "function"));
+  screen.output().append(wrap("(" + printable(plain_name(longest->name)) + most + rest + ")", screen.width(), 1) +
+                         "\n");
 }
 
 /// What is known of all, into an object that is open.
@@ -294,6 +314,7 @@ int report_command(const Options& options) {
   if (const Status printed = answer.print_table(screen); !printed)
     return usage_error("--columns: " + printed.error().message, "report");
   if (report.of_groups) say_rest(Rest(answer), screen);
+  if (!report.of_groups) say_left(report, screen);
   say_cost(screen, **input);
   if (const std::size_t samples = trace.samples().samples.size(); samples != 0)
     screen.output().append(shorten("(" + plural(samples, "sample") + " of code below these calls: karst samples)",

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/left_calls.h"
 #include "analysis/outliers.h"
 #include "analysis/values.h"
 #include "answers/data.h"
@@ -62,11 +63,15 @@ to root.
 What such calls were given and returned is told where that is noted (karst run
 --args --returns).
 
+Calls that were left by a tail call into code that is not traced have an end
+that is not known. Those that may have lasted far longer than usual stand in a
+list of their own, with the time until their thread's next event: "up to".
+
 Calls that slept as they were told to, or waited for work (usleep, poll, the
 rest of a suspended fiber), come last.
 
---follow goes on from who ended the wait, or had the lock that was waited for,
-to what that thread did meanwhile, and whom it waited for itself.
+--follow goes on from who ended the wait, or had the lock or the CPU that was
+waited for, to what that thread did meanwhile, and whom it waited for itself.
 csv and json give all times in whole nanoseconds.)";
 
 /// Finds out what there is to say of slow calls. Use from one thread.
@@ -124,6 +129,24 @@ class SlowTeller {
     return all;
   }
 
+  /// Functions that are not seen to their end, where that may be much later. Their bounds include what their callers
+  /// did next, so short ones say nothing.
+  std::vector<answers::LeftFunction> left_beside(const std::vector<analysis::OutlierGroup>& groups,
+                                                 analysis::LeftCallFinder& finder) const {
+    constexpr std::uint64_t kOfExcess = 10;
+    constexpr std::uint64_t kOfAll = 1000;
+    constexpr std::size_t kMost = 3;
+    std::uint64_t least = length_ / kOfAll;
+    if (!groups.empty()) least = std::min(least, groups.front().worst.excess() / kOfExcess);
+    std::vector<answers::LeftFunction> all;
+    for (const analysis::LeftFunction& function : finder.take(least, kMost)) {
+      all.push_back({function, std::nullopt});
+      if (const analysis::Wait* wait = wait_of(function.longest); wait != nullptr)
+        all.back().wait = teller_.tell(*wait);
+    }
+    return all;
+  }
+
   bool has_states() const { return waits_ != nullptr; }
 
  private:
@@ -146,7 +169,7 @@ class SlowTeller {
   std::vector<words::ToldLink> chain(const reader::Thread& thread, const analysis::Wait& wait) {
     std::vector<words::ToldLink> links;
     for (analysis::ChainLink& link :
-         analysis::follow_waits(waits_.get(), lock_waits_, thread, wait,
+         analysis::follow_waits(waits_.get(), lock_waits_, &teller_.kept_off(), thread, wait,
                                 [this](const reader::Thread& of) { return columns::CallColumns(all_calls_of(of)); }))
       links.push_back(teller_.tell(std::move(link)));
     return links;
@@ -227,12 +250,16 @@ class SlowPrinter {
     for (const words::ToldLink& link : slow.chain) print_link(link);
   }
 
+  void print(const answers::LeftFunction& left) {
+    const analysis::Outlier& longest = left.of.longest;
+    print_name(longest, " up to " + time(longest.call.duration));
+    print_place(longest, left.of.calls > 1 ? fmt::format("; {} left so", plural(left.of.calls, "call")) : "");
+    if (left.wait) line(fmt::format("      {} {}", time(left.wait->of.length()), left.wait->words));
+  }
+
   void print(const answers::RareFunction& rare) {
     const analysis::Outlier& longest = rare.of.longest;
-    const std::string full = name(*longest.call.thread, longest.function);
-    screen_.output().append(
-        "    " + screen_.paint(Style::kName, width_ == 0 ? full : fit_name(full, width_ > 34 ? width_ - 24 : 10)) +
-        fmt::format(" {}\n", time(longest.excess())));
+    print_name(longest, " " + time(longest.excess()));
     print_place(longest, rare.of.calls > 1 ? fmt::format("; {} in all", plural(rare.of.calls, "call")) : "");
     if (rare.wait) line(fmt::format("      {} {}", time(rare.wait->of.length()), rare.wait->words));
   }
@@ -263,6 +290,14 @@ class SlowPrinter {
       }
     }
     return text;
+  }
+
+  // Of a list without numbers.
+  void print_name(const analysis::Outlier& of, const std::string& rest) {
+    const std::size_t taken = rest.size() + 4;
+    const std::string full = name(*of.call.thread, of.function);
+    const std::string shown = width_ == 0 ? full : fit_name(full, width_ > taken + 10 ? width_ - taken : 10);
+    screen_.output().append("    " + screen_.paint(Style::kName, shown) + rest + "\n");
   }
 
   void print_head(std::size_t number, const analysis::Outlier& outlier) {
@@ -329,6 +364,7 @@ struct Found {
   bool usual_known = false;  ///< of any function
   std::vector<answers::SlowCall> listed{};
   std::vector<answers::RareFunction> rare{};
+  std::vector<answers::LeftFunction> left{};
   bool has_states = false;
 };
 
@@ -368,6 +404,11 @@ int print_text(const Found& found, const Input& input, const Options& options) {
     printer.line("called fewer than ten times; the longest by themselves:");
     for (const answers::RareFunction& rare : found.rare) printer.print(rare);
   }
+  if (!found.left.empty() && !screen.output().failed()) {
+    screen.output().append("\n");
+    printer.line("left by a tail call into code that is not traced, so that their end is not known:");
+    for (const answers::LeftFunction& left : found.left) printer.print(left);
+  }
   say_cost(screen, input);
   return screen.finish(&input.trace);
 }
@@ -379,12 +420,17 @@ int print(const Found& found, const Input& input, const Options& options) {
   for (const answers::SlowCall& of : found.listed) rows.push_back({input.trace, times, of});
   std::vector<answers::RareFunctionRow> rare;
   for (const answers::RareFunction& of : found.rare) rare.push_back({input.trace, times, of});
+  std::vector<answers::LeftFunctionRow> left;
+  for (const answers::LeftFunction& of : found.left) left.push_back({input.trace, times, of});
   const Answer answer(input.trace, answers::slow_calls(), options.answer, addresses(rows));
   if (options.answer.is_text()) return print_table_or_data(options.answer, input, answer);
   return print_answer(options.answer, input, answer, [&](Json& json) {
     json.field("calls", found.calls).field("slow_calls", found.slow).key("rare").open('[');
     for (const answers::RareFunctionRow& row : rare)
       answers::write_row(json, input.trace, answers::rare_functions(), &row);
+    json.close(']').key("left").open('[');
+    for (const answers::LeftFunctionRow& row : left)
+      answers::write_row(json, input.trace, answers::left_functions(), &row);
     json.close(']');
   });
 }
@@ -396,6 +442,7 @@ int slow(const Options& options) {
   // What is usual is learnt from short calls, too.
   const std::uint64_t min_ticks = std::exchange((*input)->filter.min_ticks, 0);
   analysis::OutlierFinder finder(trace, (*input)->function_set(), min_ticks, analysis::kMostOutliers);
+  analysis::LeftCallFinder left((*input)->function_set());
   CallsCache calls_of(**input);
   std::uint64_t calls = 0;
   {
@@ -411,6 +458,7 @@ int slow(const Options& options) {
     for (const reader::Thread* thread : (*input)->threads) {
       const reader::Calls& of = calls_of.of(*thread);
       finder.find(*thread, of);
+      left.add(*thread, columns::CallColumns(of));
       calls += static_cast<std::uint64_t>(std::count_if(of.marks.begin(), of.marks.end(), columns::is_counted));
       progress.done += of.events;
     }
@@ -418,8 +466,9 @@ int slow(const Options& options) {
   std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(finder.take(), options.each);
   SlowTeller teller(**input, calls_of, options.follow, finder);
   analysis::put_idle_last(groups, trace, [&](const analysis::Outlier& of) { return teller.wait_of(of); });
-  if (groups.size() > options.limit) groups.resize(options.limit);
   Found found{.calls = calls, .slow = finder.found(), .usual_known = finder.knows_any()};
+  found.left = teller.left_beside(groups, left);
+  if (groups.size() > options.limit) groups.resize(options.limit);
   for (const analysis::OutlierGroup& group : groups) found.listed.push_back(teller.tell(group));
   found.rare = teller.rare_beside(groups);
   found.has_states = teller.has_states();

@@ -359,10 +359,11 @@ TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
   reader::Calls calls;
   analysis::LockWaitFinder locks(trace);
   const reader::Thread& worker = trace.processes()[0].threads[1];
-  const auto chain = analysis::follow_waits(&waits, locks, worker, *longest, [&](const reader::Thread& thread) {
-    calls = rebuild_calls(trace, thread);
-    return columns::CallColumns(calls);
-  });
+  const auto chain =
+      analysis::follow_waits(&waits, locks, nullptr, worker, *longest, [&](const reader::Thread& thread) {
+        calls = rebuild_calls(trace, thread);
+        return columns::CallColumns(calls);
+      });
   ASSERT_EQ(chain.size(), 2U);
   EXPECT_EQ(chain[0].thread->name, "main");
   EXPECT_EQ(chain[0].functions, (std::vector<std::uint32_t>{2}));
@@ -373,6 +374,40 @@ TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
   EXPECT_TRUE(chain[1].waited);
   EXPECT_EQ(chain[1].wait.letter, 'D');
   EXPECT_EQ(analysis::longest_wait(of_worker, 0, 90'000), nullptr);
+}
+
+// take() on the worker lost its CPU to the hog, which ran sweep() there; before that another one had it for a moment.
+TEST(WakerChain, GoesOnToWhoHadTheCpu) {
+  SampleTrace sample;
+  sample.process(10, "app", {"take()", "spin()", "sweep()"});
+  sample.thread(11, "worker").call(1, 50'000, 1'000'000);
+  sample.thread(12, "hog").enter(2, 60'000).call(3, 130'000, 880'000).exit(2, 980'000);
+  sample.thread(13, "short").call(2, 100'000, 125'000);
+  SampleStates states(1'000, 2'000'000);
+  states.task(11, 10, "worker").task(12, 10, "hog").task(13, 10, "short").all_cpus();
+  states.go(2'000, 1, 0, 'R', 11).go(100'000, 1, 11, 'R', 13).go(120'000, 1, 13, 'S', 12);
+  states.go(900'000, 1, 12, 'S', 11).go(1'500'000, 1, 11, 'S', 0);
+  sample.states(states.log());
+  const reader::Trace trace = sample.open();
+  const analysis::Waits waits(trace, 0);
+  const reader::Thread& worker = trace.processes()[0].threads[0];
+  const analysis::Wait* longest = analysis::longest_wait(waits.of(worker), 50'000, 1'000'000);
+  ASSERT_NE(longest, nullptr);
+  ASSERT_EQ(longest->state, reader::ThreadState::kPreempted);
+  reader::Calls calls;
+  const auto calls_of = [&](const reader::Thread& thread) {
+    calls = rebuild_calls(trace, thread);
+    return columns::CallColumns(calls);
+  };
+  analysis::LockWaitFinder locks(trace);
+  const analysis::KeptOffFinder kept_off(trace, calls_of);
+  const auto chain = analysis::follow_waits(&waits, locks, &kept_off, worker, *longest, calls_of);
+  ASSERT_EQ(chain.size(), 1U);
+  EXPECT_EQ(chain[0].thread->name, "hog");
+  EXPECT_EQ(chain[0].functions, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(chain[0].begin, 100'000U);
+  EXPECT_EQ(chain[0].end, 900'000U);
+  EXPECT_TRUE(analysis::follow_waits(&waits, locks, nullptr, worker, *longest, calls_of).empty());
 }
 
 }  // namespace

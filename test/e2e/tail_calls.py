@@ -1,4 +1,5 @@
 """Calls that end by a tail call last until their callee returns, and nothing that the program does is another."""
+import json
 import os
 import re
 import shutil
@@ -53,7 +54,7 @@ class TailCalls(TracedTest):
         self.last_as_long_as_they_did(self.program(GCC, "-O2", "-g"))
 
     def test_gcc_without_debug_information(self):
-        self.last_as_long_as_they_did(self.program(GCC, "-O3"))
+        self.last_as_long_as_they_did(self.program(GCC, "-O3", "-g0"))
 
     def test_clang(self):
         self.last_as_long_as_they_did(self.program(CLANG, "-O2", "-g"))
@@ -80,9 +81,31 @@ class TailCalls(TracedTest):
 
     def test_plain_without_debug_information(self):
         """Then it is known of calls of libc's functions by name alone."""
-        run = self.same_as_untraced(self.program("gcc", "-O2"))
+        run = self.same_as_untraced(self.program("gcc", "-O2", "-g0"))
         rows = {row["function"]: row for row in run.trace.report()}
         self.assertGreaterEqual(rows["waits_directly"]["min_ns"], TWO_MS)
+
+    def test_calls_that_are_left_are_named_with_a_bound(self):
+        """Where a call must stay a jump into untraced code, its time is not known, and never hidden."""
+        named = {("karst-gcc", "-g"): {"with_seven"}, ("gcc", "-g0"): {"by_pointer"}, (CLANG, "-g0"): {"by_pointer"}}
+        for (compiler, debug), names in named.items():
+            if "clang" in compiler and not has_clang():
+                continue
+            with self.subTest(compiler=compiler):
+                run = self.run_traced(self.program(compiler, "-O2", debug, source="left.c"), options=WHOLE)
+                path = str(run.trace.path)
+                left = {f["function"]: f for f in json.loads(Trace._ask("slow", "--format", "json", path))["left"]}
+                self.assertLessEqual(names, set(left))
+                rows = {row["function"]: row for row in json.loads(Trace._ask("report", "--format", "json", path))["functions"]}
+                for name in names:
+                    self.assertGreaterEqual(left[name]["most_ns"], 5_000_000)
+                    self.assertLess(left[name]["usual_ns"], 2_500_000)
+                    self.assertEqual((left[name]["calls"], rows[name]["left_calls"]), (300, 300))
+                    self.assertLess(rows[name]["max_ns"], 5_000_000)
+                    self.assertGreaterEqual(rows[name]["left_max_ns"], 5_000_000)
+                self.assertRegex(Trace._ask("slow", path), r"left by a tail call [^:]*:\n( .*\n)*    \w+ up to \d\.\d+ ms\n")
+                self.assertRegex(Trace._ask("report", path), r"\(\w+ left by a tail call, up to \S+ ms long")
+                self.assertRegex(Trace._ask("report", path), r"\+300 tail, 300 left by one, up to \S+ ms long")
 
     def test_by_the_clock_thread_with_stacks_and_values(self):
         program = self.program(GCC, "-O2", "-g")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -218,6 +219,37 @@ TEST_F(SourcesTest, CountFilesThatAreNotHereTogether) {
   EXPECT_EQ(sources.problems[0].count, 3U);
   EXPECT_NE(sources.problems[0].message.find("/no/such/directory/a.cc"), std::string::npos);
   EXPECT_NE(sources.problems[0].message.find("--map-path"), std::string::npos);
+}
+
+TEST_F(SourcesTest, AreFoundBesideTheirModuleByTheEndOfTheirPath) {
+  std::filesystem::create_directory(directory_.path() / "src");
+  put("a.cc", "by name");
+  put("src/a.cc", "by two parts");
+  put("b.cc", "relative");
+  put("late.cc", "written after the module was built");
+  constexpr std::uint64_t kLongAgo = 1, kInTheFuture = std::uint64_t{1} << 62;  // ns since 1970
+  process_.modules.resize(1);
+  process_.modules[0].path = (directory_.path() / "app").string();
+  process_.modules[0].built_by_ns = kInTheFuture;
+  add("/no/such/src/a.cc");
+  add("./b.cc");
+  add("/no/such/nowhere.cc");
+  auto sources = collect_sources({&process_, 1});
+  ASSERT_EQ(sources.files.size(), 2U);
+  EXPECT_EQ(sources.files[0].path, "./b.cc");
+  EXPECT_EQ(sources.files[0].text, "relative");
+  EXPECT_EQ(sources.files[1].path, "/no/such/src/a.cc");
+  EXPECT_EQ(sources.files[1].text, "by two parts");
+  ASSERT_EQ(sources.problems.size(), 1U);
+  EXPECT_EQ(sources.problems[0].count, 1U);
+
+  // What is newer than the module, and all where it is not known when that was built.
+  for (const std::uint64_t built_by : {kLongAgo, std::uint64_t{0}}) {
+    process_.modules[0].built_by_ns = built_by;
+    process_.functions.clear();
+    add("/no/such/late.cc");
+    EXPECT_TRUE(collect_sources({&process_, 1}).files.empty()) << built_by;
+  }
 }
 
 TEST_F(SourcesTest, StopAtTheTotalAndLeaveOutFilteredFunctions) {
