@@ -65,8 +65,8 @@ perf_event_attr wait_attributes(perf_event_attr attributes) {
 }
 
 std::vector<PerfRing*> pointers_to(std::vector<PerfRing>& rings) {
-  std::vector<PerfRing*> all;
-  for (PerfRing& ring : rings) all.push_back(&ring);
+  std::vector<PerfRing*> all(rings.size());
+  std::transform(rings.begin(), rings.end(), all.begin(), [](PerfRing& ring) { return &ring; });
   return all;
 }
 

@@ -150,9 +150,9 @@ TEST_P(LocksTest, AWaitLeadsToItsHoldersCall) {
       const std::string lock_number = std::to_string(std::uint64_t(answer["lock"]));
       const std::string held = lock(api, {{"lock", lock_number}, {"holder", std::to_string(holder)}});
       const simdjson::dom::array waiters = parser.parse(held)["waiters"]["index"];
-      EXPECT_NE(std::find_if(waiters.begin(), waiters.end(),
-                             [&](const auto& row) { return std::uint64_t(row) == wait.row; }),
-                waiters.end())
+      EXPECT_NE(
+          std::find_if(waiters.begin(), waiters.end(), [&](const auto& row) { return std::uint64_t(row) == wait.row; }),
+          waiters.end())
           << held;
     }
   }
