@@ -53,6 +53,12 @@ const Field* Relation::find(std::string_view called) const {
   return at == fields.end() ? nullptr : &*at;
 }
 
+std::vector<Field> some_of(const Relation& relation, std::initializer_list<std::string_view> keys) {
+  std::vector<Field> found;
+  for (const std::string_view key : keys) found.push_back(*relation.find(key));
+  return found;
+}
+
 namespace {
 
 void add_with_inner(std::vector<const Relation*>& all, const Relation& relation) {

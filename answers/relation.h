@@ -295,6 +295,9 @@ std::vector<Field> fields_of(std::vector<Field> fields, Get get) {
   return fields;
 }
 
+/// Those of a relation's fields, by their keys. Requires that it has them.
+std::vector<Field> some_of(const Relation& relation, std::initializer_list<std::string_view> keys);
+
 /// Fields together, in this order.
 inline std::vector<Field> joined(std::initializer_list<std::vector<Field>> lists) {
   std::vector<Field> all;

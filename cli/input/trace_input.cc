@@ -60,6 +60,38 @@ Result<std::string> newest_trace() {
   return newest;
 }
 
+namespace {
+
+/// What --range, --kept and --request do to calls.
+struct PartWords {
+  const char* at_ends;  // behind the sentences of --range and --kept
+  const char* request;
+};
+
+/// Into a group that is open.
+void add_part(Command command, InputOptions& options, const PartWords& words) {
+  command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
+      .type_name("NAME|TID");
+  command.add_option("-p,--process", options.selection.process, "Only the process with this id").type_name("PID");
+  command.add_option("--not-thread", options.selection.not_thread, "Without threads of this name or thread id")
+      .type_name("NAME|TID");
+  command
+      .add_option("--range", options.range,
+                  fmt::format("Only this time since the trace's start, like 12.5ms..13ms, or before its end, like "
+                              "-10ms..{}",
+                              words.at_ends))
+      .check(readable(parse_range))
+      .type_name("BEGIN..END");
+  command
+      .add_option("-k,--kept", options.kept,
+                  fmt::format("Only the time of kept moment N, as 'karst info' numbers them{}", words.at_ends))
+      .check(positive())
+      .type_name("N");
+  command.add_option("--request", options.request, words.request).check(positive()).type_name("ID");
+}
+
+}  // namespace
+
 void add_selection_options(Command command, InputOptions& options, const char* function_help) {
   in_group(command, "Which part", [&] {
     command.add_option("-f,--function", options.function, function_help)
@@ -71,25 +103,8 @@ void add_selection_options(Command command, InputOptions& options, const char* f
             "Without calls of functions whose name matches, as if they were not traced: what they call is their "
             "callers'")
         .type_name("REGEX");
-    command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
-        .type_name("NAME|TID");
-    command.add_option("-p,--process", options.selection.process, "Only the process with this id").type_name("PID");
-    command.add_option("--not-thread", options.selection.not_thread, "Without threads of this name or thread id")
-        .type_name("NAME|TID");
-    command
-        .add_option("--range", options.range,
-                    "Only this time since the trace's start, like 12.5ms..13ms, or before its end, like -10ms..: calls "
-                    "are cut at its ends")
-        .check(readable(parse_range))
-        .type_name("BEGIN..END");
-    command
-        .add_option("-k,--kept", options.kept,
-                    "Only the time of kept moment N, as 'karst info' numbers them: calls are cut at its ends")
-        .check(positive())
-        .type_name("N");
-    command.add_option("--request", options.request, "Only what threads did while they worked on this request")
-        .check(positive())
-        .type_name("ID");
+    add_part(command, options,
+             {": calls are cut at its ends", "Only what threads did while they worked on this request"});
     command
         .add_option("--below", options.below,
                     "Only calls of functions whose name matches, and what happened within those calls")
@@ -104,25 +119,9 @@ void add_selection_options(Command command, InputOptions& options, const char* f
 
 void add_part_options(Command command, InputOptions& options) {
   in_group(command, "Which part", [&] {
-    command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
-        .type_name("NAME|TID");
-    command.add_option("-p,--process", options.selection.process, "Only the process with this id").type_name("PID");
-    command.add_option("--not-thread", options.selection.not_thread, "Without threads of this name or thread id")
-        .type_name("NAME|TID");
-    command
-        .add_option("--range", options.range,
-                    "Only this time since the trace's start, like 12.5ms..13ms, or before its end, like -10ms..")
-        .check(readable(parse_range))
-        .type_name("BEGIN..END");
-    command.add_option("-k,--kept", options.kept, "Only the time of kept moment N, as 'karst info' numbers them")
-        .check(positive())
-        .type_name("N");
-    command
-        .add_option(
-            "--request", options.request,
-            "Only the time of this request, and threads that said anything of it, with all that they did meanwhile")
-        .check(positive())
-        .type_name("ID");
+    add_part(
+        command, options,
+        {"", "Only the time of this request, and threads that said anything of it, with all that they did meanwhile"});
   });
 }
 

@@ -101,17 +101,6 @@ Field part_of_times(std::string key, std::string sentence, std::uint64_t StateTi
   });
 }
 
-const Relation& state_times() {
-  static const Relation relation{"state_times",
-                                 "state_times",
-                                 "What threads did in a time",
-                                 {part_of_times("cpu", "they ran", &StateTimes::running),
-                                  part_of_times("runnable", "they had no CPU", &StateTimes::runnable),
-                                  part_of_times("blocked", "they waited", &StateTimes::blocked),
-                                  part_of_times("unknown", "it is not known", &StateTimes::unknown)}};
-  return relation;
-}
-
 struct HistogramAnswer {
   const TraceIndex& index;
   std::uint32_t function;
@@ -131,11 +120,20 @@ Field of_known(std::string key, std::string sentence, Get get) {
 
 }  // namespace
 
-void write_state_times(Json& json, std::string_view name, const TraceIndex& index, const StateTimes& times) {
+const Relation& state_times() {
+  static const Relation relation{"state_times",
+                                 "state_times",
+                                 "What threads did in a time",
+                                 {part_of_times("cpu", "they ran", &StateTimes::running),
+                                  part_of_times("runnable", "they had no CPU", &StateTimes::runnable),
+                                  part_of_times("blocked", "they waited", &StateTimes::blocked),
+                                  part_of_times("unknown", "it is not known", &StateTimes::unknown)}};
+  return relation;
+}
+
+void each_state_times(const TraceIndex& index, const StateTimes& times, const answers::UseRow& use) {
   const TimesAnswer answer{index.trace().clock(), times};
-  json.key(name).open('{');
-  write_row(json, index, state_times(), &answer);
-  json.close('}');
+  use(&answer);
 }
 
 const Relation& function_tables() {

@@ -13,8 +13,10 @@
 
 namespace karst::engine {
 
-/// {"cpu":…,"runnable":…,"blocked":…,"unknown":…}, ns with their fractions.
-void write_state_times(Json& json, std::string_view name, const TraceIndex& index, const reader::StateTimes& times);
+/// What threads did in a time, with fractions of ns.
+const answers::Relation& state_times();
+/// Hands over such a row.
+void each_state_times(const TraceIndex& index, const reader::StateTimes& times, const answers::UseRow& use);
 /// Fields of api/functions, into an object that is open: a row of function_tables().
 void write_table(Json& json, const TraceIndex& index, const columns::Table& table);
 const answers::Relation& function_tables();

@@ -7,6 +7,7 @@
 #include "engine/api/answers.h"
 #include "engine/api/question.h"
 #include "engine/api/reply.h"
+#include "engine/api/rows.h"
 
 namespace karst::engine {
 namespace {
@@ -127,7 +128,12 @@ void Api::remember(const std::string& question, const std::string& body) {
 
 Reply Api::list(const TrackKind& kind, const Question& question) {
   Json json;
-  return kind.write_list(json, question.index(), question.work()) ? json_reply(json) : Reply{};
+  json.open('{');
+  const bool made = kind.use_list(question.index(), question.work(),
+                                  [&](const void* row) { write_row(json, question.index(), *kind.list(), row); });
+  if (!made) return {};
+  json.close('}');
+  return json_reply(json);
 }
 
 Reply Api::trace(const Question& question) {

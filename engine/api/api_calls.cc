@@ -10,6 +10,7 @@
 #include "columns/table.h"
 #include "engine/api/answers.h"
 #include "engine/api/api.h"
+#include "engine/api/call_answers.h"
 #include "engine/api/calls.h"
 #include "engine/api/compare.h"
 #include "engine/api/explain.h"
@@ -26,14 +27,6 @@ namespace karst::engine {
 namespace {
 
 constexpr std::size_t kFiltered = 4;
-
-std::uint64_t ns(const TraceIndex& index, std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); }
-
-void write_call(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
-  json.open('{').field("index", row).field("function", index.function_of(thread, row));
-  json.field("begin", index.since_origin(thread.calls.begin[row]));
-  json.field("duration", ns(index, thread.calls.duration[row])).field("flags", thread.calls.marks[row]).close('}');
-}
 
 }  // namespace
 
@@ -97,46 +90,9 @@ Reply Api::call(const Question& question) {
     return {};
   }
   const TraceIndex& index = question.index();
-  const ThreadIndex& thread = index.threads()[place->thread];
-  const CallColumns& calls = thread.calls;
-  const reader::Process& process = index.trace().processes()[thread.thread->process];
-  const analysis::CostWithin costs = question.is_raw()
-                                         ? analysis::CostWithin(calls, place->row, {}, {})
-                                         : analysis::CostWithin(calls, place->row, process.cost, thread.noted_costs);
-  const Children children = children_of(index, thread, place->row, kMaxChildren, costs);
-
+  const NotedOfCall noted = values_.of_call(index, index.threads()[place->thread], place->row, question.work());
   Json json;
-  json.open('{').field("thread", place->thread).field("index", place->row);
-  json.field("function", index.function_of(thread, place->row)).field("begin", index.since_origin(place->begin));
-  json.field("duration", ns(index, place->duration)).field("took", ns(index, place->duration - children.cost));
-  json.field("self", ns(index, children.self));
-  json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
-  values_.write(json, index, thread, place->row, question.work());
-  write_call_states(json, index, thread, place->row, children.cost, children.self_cost);
-  std::vector<std::uint32_t> parents;
-  std::uint64_t more = 0;
-  for (std::uint32_t row = calls.parent[place->row]; row != reader::kNoParent; row = calls.parent[row]) {
-    if (parents.size() < kMaxParents) {
-      parents.push_back(row);
-    } else {
-      ++more;
-    }
-  }
-  json.key("parents").open('[');
-  for (auto row = parents.rbegin(); row != parents.rend(); ++row) write_call(json, index, thread, *row);
-  json.close(']').field("more_parents", more);
-  json.key("children").open('{').field("count", children.count).key("functions").open('[');
-  for (std::size_t i = 0; i < children.functions.size() && i < kMaxChildren; ++i) {
-    const Children::ByFunction& of = children.functions[i];
-    json.open('{').field("function", of.function).field("calls", of.calls).field("total", ns(index, of.total));
-    json.field("longest", of.longest).close('}');
-  }
-  json.close(']').field("more_functions",
-                        children.functions.size() - std::min(children.functions.size(), kMaxChildren));
-  json.key("longest").open('[');
-  for (const std::uint32_t row : children.longest) write_call(json, index, thread, row);
-  json.close(']').close('}');
-  json.field("subtree_calls", subtree_end(calls, place->row) - place->row - 1).close('}');
+  write_call(json, index, *place, noted, question.is_raw());
   return json_reply(json);
 }
 
@@ -192,27 +148,14 @@ Reply Api::occurrences(const Question& question) {
   Occurrences found = engine::occurrences(
       scope, function, order == "time" ? OccurrenceOrder::kTime : OccurrenceOrder::kDuration, direction == "previous",
       around, limit, {index.to_ticks(least) - 1e-3, index.to_ticks(most) + 1e-3});
-  Json json;
-  json.open('{')
-      .field("function", function)
-      .field("count", found.count)
-      .field("rank", found.rank)
-      .key("calls")
-      .open('[');
-  for (CallPlace& place : found.calls) {
-    if (!takes_all && !question.is_raw()) {
+  if (!takes_all && !question.is_raw())
+    for (CallPlace& place : found.calls) {
       const ThreadIndex& of = index.threads()[place.thread];
       const reader::Process& process = index.trace().processes()[of.thread->process];
       place.took = place.duration - analysis::cost_of_call(of.calls, place.row, process.cost, of.noted_costs);
     }
-    json.open('{')
-        .field("thread", place.thread)
-        .field("index", place.row)
-        .field("begin", index.since_origin(place.begin));
-    json.field("duration", ns(index, place.duration)).field("took", ns(index, place.took));
-    json.field("flags", index.threads()[place.thread].calls.marks[place.row]).close('}');
-  }
-  json.close(']').close('}');
+  Json json;
+  write_occurrences(json, index, function, found);
   return json_reply(json);
 }
 

@@ -75,6 +75,26 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
   return result;
 }
 
+const answers::Relation& call_lines() {
+  using answers::field;
+  using answers::Type;
+  using Row = CallLine;
+  static const answers::Relation relation{
+      "call_lines",
+      "call_line",
+      "A row for each call",
+      {field<Row>("index", Type::kNumber, "its place in its thread", [](const Row& r) { return r.row; }),
+       field<Row>("function", Type::kNumber, "in TraceInfo.functions",
+                  [](const Row& r) { return r.index.function_of(r.thread, r.row); }),
+       field<Row>("begin", Type::kTime, "when it was called",
+                  [](const Row& r) { return r.index.since_origin(r.thread.calls.begin[r.row]); }),
+       field<Row>("duration", Type::kDuration, "how long it took, as recorded",
+                  [](const Row& r) { return r.index.trace().clock().to_ns(r.thread.calls.duration[r.row]); }),
+       field<Row>("flags", Type::kNumber, "of the call", [](const Row& r) { return r.thread.calls.marks[r.row]; }),
+       field<Row>("depth", Type::kNumber, "its level", [](const Row& r) { return r.thread.calls.depth[r.row]; })}};
+  return relation;
+}
+
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,
                         std::optional<CallPlace> around, std::size_t most, Durations durations) {
   Occurrences result;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/tracing_cost.h"
+#include "answers/relation.h"
 #include "engine/index/scope.h"
 
 namespace karst::engine {
@@ -38,6 +39,14 @@ struct CallPlace {
   std::uint64_t duration = 0;  ///< as recorded
   std::uint64_t took = 0;      ///< without the tracer's cost, if that was asked for
 };
+
+/// A row of call_lines(), which tells of a call beside something else.
+struct CallLine {
+  const TraceIndex& index;
+  const ThreadIndex& thread;
+  std::uint32_t row;
+};
+const answers::Relation& call_lines();
 
 enum class OccurrenceOrder { kTime, kDuration };
 

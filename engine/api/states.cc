@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "analysis/kept_off.h"
+#include "analysis/waits.h"
+#include "answers/waits.h"
 #include "base/text.h"
 #include "engine/api/answers.h"
+#include "engine/api/rows.h"
 #include "engine/protocol.h"
 #include "words/wait_words.h"
 
@@ -52,88 +55,24 @@ analysis::KeptOff kept_off(const TraceIndex& index, const analysis::Wait& wait) 
   return finder.of(wait);
 }
 
-void write_kept_off(Json& json, const TraceIndex& index, const analysis::KeptOff& kept) {
-  const reader::States& states = index.trace().states();
-  if (kept.empty() && kept.unknown == 0) return;
-  json.key("kept_off_by").open('[');
-  for (const analysis::CpuShare& share : kept.shares) {
-    json.open('{').field("name", words::share_words(share, states)).field("duration", ns(index, share.ticks));
-    const std::int64_t number = share.others ? -1 : index.thread_of_task(share.task);
-    if (number >= 0) json.field("thread", number);
-    if (number >= 0 && share.in.row != reader::kNoParent)
-      json.field("function", index.function_of(index.threads()[static_cast<std::size_t>(number)], share.in.row));
-    json.close('}');
-  }
-  json.close(']').field("kept_off_not_known", ns(index, kept.unknown));
-}
-
 bool is_wait(ThreadState state) {
   return state == ThreadState::kBlocked || state == ThreadState::kPreempted || state == ThreadState::kWoken;
 }
 
-}  // namespace
-
-void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
-  const reader::States& states = index.trace().states();
-  json.field("begin", index.since_origin(wait.begin)).field("duration", ns(index, wait.end - wait.begin));
-  json.field("runnable", ns(index, wait.runnable)).field("state", words::state_word(wait.state)).field("cpu", wait.cpu);
-  json.field("where", words::blocked_words(wait.syscall, wait.letter));
-  json.field("by", words::task_words(states, wait.by));
-  const std::int64_t number = index.thread_of_task(wait.by);
-  if (number >= 0) {
-    const ThreadIndex& waker = index.threads()[static_cast<std::size_t>(number)];
-    json.field("by_thread", number);
-    const std::uint64_t at = wait.state == ThreadState::kBlocked ? wait.end : wait.begin;
-    const std::uint32_t row = wait.state == ThreadState::kPreempted ? reader::kNoParent : innermost_at(waker.calls, at);
-    if (row != reader::kNoParent) {
-      wait.waker = {waker.thread, row, waker.calls.function[row]};
-      json.field("by_index", row).field("by_function", index.function_of(waker, row));
-      json.field("by_depth", waker.calls.depth[row]);
-    }
-  }
-  const analysis::KeptOff kept = kept_off(index, wait);
-  const words::Writing writing{
-      [&](const reader::Thread& of, std::uint32_t id) {
-        return index.trace().function(index.trace().processes()[of.process], id).name;
-      },
-      [&](std::uint64_t ticks) { return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks)))); }};
-  json.field("words", words::wait_words(wait, states, writing, words::kept_off_words(kept, states, writing)));
-  write_kept_off(json, index, kept);
-}
-
-void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
-                       std::uint64_t cost, std::uint64_t self_cost) {
-  const reader::ThreadStates* const states = thread.states;
-  if (states == nullptr) return;
-  const CallColumns& calls = thread.calls;
-  const std::uint64_t begin = calls.begin[row];
-  const std::uint64_t end = calls.end(row);
-  reader::StateTimes own = states->between(begin, end);
-  reader::StateTimes all = own;
-  columns::take_cost_out(all, cost);
-  write_state_times(json, "states", index, all);
-  // Direct children follow one another, so this takes a step for each.
-  std::size_t begin_hint = 0;
-  std::size_t end_hint = 0;
-  const std::uint32_t last = subtree_end(calls, row);
-  for (std::uint32_t child = row + 1; child < last; child = subtree_end(calls, child)) {
-    own = own - reader::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
-  }
-  columns::take_cost_out(own, self_cost);
-  write_state_times(json, "self_states", index, own);
-
+/// Of those that begin in [begin, end).
+std::vector<std::size_t> longest_waits(const reader::ThreadStates& states, std::uint64_t begin, std::uint64_t end) {
   std::vector<std::size_t> waits;
   const auto longer = [&](std::size_t a, std::size_t b) {
-    const std::uint64_t of_a = states->end_of(a) - states->begin[a];
-    const std::uint64_t of_b = states->end_of(b) - states->begin[b];
+    const std::uint64_t of_a = states.end_of(a) - states.begin[a];
+    const std::uint64_t of_b = states.end_of(b) - states.begin[b];
     return of_a != of_b ? of_a > of_b : a < b;
   };
-  const auto first = std::lower_bound(states->begin.begin(), states->begin.end(), begin);
-  for (auto i = static_cast<std::size_t>(first - states->begin.begin()); i < states->size() && states->begin[i] < end;
+  const auto first = std::lower_bound(states.begin.begin(), states.begin.end(), begin);
+  for (auto i = static_cast<std::size_t>(first - states.begin.begin()); i < states.size() && states.begin[i] < end;
        ++i) {
-    if (!is_wait(states->state[i])) continue;
+    if (!is_wait(states.state[i])) continue;
     // One after a blocking is told with it.
-    if (states->state[i] == ThreadState::kWoken && i != 0 && states->state[i - 1] == ThreadState::kBlocked) continue;
+    if (states.state[i] == ThreadState::kWoken && i != 0 && states.state[i - 1] == ThreadState::kBlocked) continue;
     waits.push_back(i);
     std::push_heap(waits.begin(), waits.end(), longer);
     if (waits.size() <= kMostWaits) continue;
@@ -141,28 +80,147 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
     waits.pop_back();
   }
   std::sort(waits.begin(), waits.end(), longer);
-  json.key("waits").open('[');
-  for (const std::size_t i : waits) {
-    json.open('{').field("index", i);
-    write_wait(json, index, wait_of(index, *states, i));
-    json.close('}');
+  return waits;
+}
+
+/// A state, which may be a wait.
+struct StateRow {
+  const TraceIndex& index;
+  const reader::ThreadStates& states;
+  std::size_t at;
+  answers::Times times;
+  bool waits = false;
+  analysis::Wait wait = {};
+  analysis::KeptOff kept = {};
+  const ThreadIndex* waker = nullptr;  // null: nobody of the trace ended it, or in no call
+
+  const reader::States& all() const { return index.trace().states(); }
+  ThreadState state() const { return states.state[at]; }
+  std::uint32_t waker_row() const { return wait.waker.row; }
+  bool is_kept_off_known() const { return waits && (!kept.empty() || kept.unknown != 0); }
+};
+
+/// Who ended a wait, if it was in a call.
+void find_waker(StateRow& row) {
+  analysis::Wait& wait = row.wait;
+  const std::int64_t number = row.index.thread_of_task(wait.by);
+  if (number < 0 || wait.state == ThreadState::kPreempted) return;
+  const ThreadIndex& waker = row.index.threads()[static_cast<std::size_t>(number)];
+  const std::uint64_t at = wait.state == ThreadState::kBlocked ? wait.end : wait.begin;
+  const std::uint32_t call = innermost_at(waker.calls, at);
+  if (call == reader::kNoParent) return;
+  row.waker = &waker;
+  wait.waker = {waker.thread, call, waker.calls.function[call]};
+}
+
+StateRow state_row(const TraceIndex& index, const reader::ThreadStates& states, std::size_t at) {
+  StateRow row{index, states, at, times_of(index)};
+  if (!is_wait(states.state[at])) return row;
+  row.waits = true;
+  row.wait = wait_of(index, states, at);
+  find_waker(row);
+  row.kept = kept_off(index, row.wait);
+  return row;
+}
+
+std::string words_of(const StateRow& r) {
+  if (!r.waits)
+    return r.state() == ThreadState::kRunning ? "running on CPU " + std::to_string(r.states.cpu[r.at])
+                                              : "not known: the system's records are missing here";
+  const words::Writing writing{
+      [&](const reader::Thread& of, std::uint32_t id) {
+        return r.index.trace().function(r.index.trace().processes()[of.process], id).name;
+      },
+      [&](std::uint64_t ticks) { return duration_text(static_cast<std::uint64_t>(std::llround(ns(r.index, ticks)))); }};
+  return words::wait_words(r.wait, r.all(), writing, words::kept_off_words(r.kept, r.all(), writing));
+}
+
+const Relation& wakers() {
+  using Row = StateRow;
+  static const Relation relation{
+      "wakers",
+      "waker",
+      "A row for each call that ended a wait",
+      {field<Row>("thread", Type::kThread, "that it is in",
+                  [](const Row& r) { return answers::ThreadRef{r.waker->thread}; }),
+       field<Row>("index", Type::kNumber, "its place there", [](const Row& r) { return r.waker_row(); }),
+       field<Row>("function", Type::kNumber, "in TraceInfo.functions",
+                  [](const Row& r) { return r.index.function_of(*r.waker, r.waker_row()); }),
+       field<Row>("depth", Type::kNumber, "its level",
+                  [](const Row& r) { return r.waker->calls.depth[r.waker_row()]; })}};
+  return relation;
+}
+
+}  // namespace
+
+const Relation& state_lines() {
+  using Row = StateRow;
+  static const Relation relation{
+      "state_lines",
+      "state_line",
+      "A row for each state of a thread",
+      {field<Row>("index", Type::kNumber, "its place among the thread's states", [](const Row& r) { return r.at; }),
+       field<Row>("begin", Type::kTime, "when it begins",
+                  [](const Row& r) { return r.index.since_origin(r.states.begin[r.at]); }),
+       field<Row>("duration", Type::kDuration, "how long it is",
+                  [](const Row& r) { return ns(r.index, r.states.end_of(r.at) - r.states.begin[r.at]); }),
+       field<Row>("runnable", Type::kDuration, "the wait for a CPU that follows a blocking",
+                  [](const Row& r) { return ns(r.index, r.wait.runnable); }),
+       field<Row>("state", Type::kText, "running, blocked, preempted, woken, unknown or gone",
+                  [](const Row& r) { return words::state_word(r.state()); }),
+       field<Row>("cpu", Type::kNumber, "where it ran last", [](const Row& r) { return r.states.cpu[r.at]; }),
+       field<Row>("where", Type::kText, "the system call that it waited in; empty: not known",
+                  [](const Row& r) { return words::blocked_words(r.wait.syscall, r.wait.letter); }),
+       field<Row>("by", Type::kText, "who ended it, `4711 worker`; empty: not known",
+                  [](const Row& r) { return words::task_words(r.all(), r.wait.by); }),
+       answers::row<Row>("waker", "the call that ended it; null: none, or not known", wakers(),
+                         [](const Row& r, const answers::UseRow& use) {
+                           if (r.waker != nullptr) use(&r);
+                         }),
+       field<Row>("words", Type::kText, "all that in words", words_of),
+       answers::rows<Row>("kept_off_by", "who had the CPU that it waited for", answers::cpu_shares(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            for (const analysis::CpuShare& share : r.kept.shares) {
+                              const answers::CpuShareRow row{r.index.trace(), r.times, share};
+                              use(&row);
+                            }
+                          }),
+       answers::field_if_known<Row>(
+           "kept_off_not_known", Type::kDuration, "in which nobody knows who had it",
+           [](const Row& r) { return r.is_kept_off_known() ? value_of(ns(r.index, r.kept.unknown)) : Value(); })}};
+  return relation;
+}
+
+std::optional<StatesOfCall> states_of_call(const ThreadIndex& thread, std::uint32_t row, std::uint64_t cost,
+                                           std::uint64_t self_cost) {
+  const reader::ThreadStates* const states = thread.states;
+  if (states == nullptr) return std::nullopt;
+  const CallColumns& calls = thread.calls;
+  const std::uint64_t begin = calls.begin[row];
+  const std::uint64_t end = calls.end(row);
+  StatesOfCall found;
+  found.own = found.all = states->between(begin, end);
+  columns::take_cost_out(found.all, cost);
+  // Direct children follow one another, so this takes a step for each.
+  std::size_t begin_hint = 0;
+  std::size_t end_hint = 0;
+  const std::uint32_t last = subtree_end(calls, row);
+  for (std::uint32_t child = row + 1; child < last; child = subtree_end(calls, child)) {
+    found.own = found.own - reader::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
   }
-  json.close(']');
+  columns::take_cost_out(found.own, self_cost);
+  found.waits = longest_waits(*states, begin, end);
+  return found;
+}
+
+void use_state(const TraceIndex& index, const ThreadIndex& thread, std::size_t state, const answers::UseRow& use) {
+  const StateRow row = state_row(index, *thread.states, state);
+  use(&row);
 }
 
 void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::size_t state) {
-  const reader::ThreadStates& states = *thread.states;
-  json.open('{').field("index", state);
-  if (is_wait(states.state[state])) {
-    write_wait(json, index, wait_of(index, states, state));
-  } else {
-    json.field("begin", index.since_origin(states.begin[state]));
-    json.field("duration", ns(index, states.end_of(state) - states.begin[state]));
-    json.field("state", words::state_word(states.state[state])).field("cpu", states.cpu[state]);
-    json.field("words", states.state[state] == ThreadState::kRunning
-                            ? "running on CPU " + std::to_string(states.cpu[state])
-                            : std::string("not known: the system's records are missing here"));
-  }
+  json.open('{');
+  use_state(index, thread, state, [&](const void* row) { write_row(json, index, state_lines(), row); });
   json.close('}');
 }
 

@@ -2,24 +2,29 @@
 // What threads did beside their calls, in the words of docs/viewer-protocol.md.
 #pragma once
 #include <cstdint>
-#include <string_view>
+#include <optional>
+#include <vector>
 
-#include "analysis/waits.h"
 #include "answers/relation.h"
 #include "base/json.h"
 #include "engine/index/scope.h"
 
 namespace karst::engine {
 
-/// Members of api/call: `states`, `self_states` and the longest `waits` that begin in a call. Nothing without states.
-/// `cost`, `self_cost`: ticks of the tracer's, which the two are without.
-void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
-                       std::uint64_t cost, std::uint64_t self_cost);
+/// States of a call and the longest waits that begin in it, as numbers of the thread's states.
+struct StatesOfCall {
+  reader::StateTimes all, own;  ///< `own`: without what it called
+  std::vector<std::size_t> waits;
+};
+/// Nothing where they are not known. `cost`, `self_cost`: ticks of the tracer's, which the two are without.
+std::optional<StatesOfCall> states_of_call(const ThreadIndex& thread, std::uint32_t row, std::uint64_t cost,
+                                           std::uint64_t self_cost);
 
-/// The members of a wait, into an object that is open. Fills in the call that its waker was in.
-void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait);
-
-/// api/state: state number `state` of a thread's ThreadStates, which there is.
+/// api/state, and rows in others.
+const answers::Relation& state_lines();
+/// Hands over the row of state number `state` of a thread's ThreadStates, which there is.
+void use_state(const TraceIndex& index, const ThreadIndex& thread, std::size_t state, const answers::UseRow& use);
+/// api/state: one row.
 void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::size_t state);
 
 /// Of api/trace. A row of state_facts() is a TraceIndex; the others' are handed over by each_task() and each_cpu().

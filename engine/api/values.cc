@@ -28,33 +28,24 @@ const Relation& noted_values() {
   return relation;
 }
 
-struct CallValuesRow {
+struct ValuedCall {
   std::uint32_t index;
-  std::vector<analysis::Value> arguments, returned;
+  NotedOfCall noted;
 };
-
-std::vector<answers::Field> lists_of_values() {
-  const auto values = [](const char* key, const char* sentence, std::vector<analysis::Value> CallValuesRow::*of) {
-    return answers::rows<CallValuesRow>(key, sentence, noted_values(),
-                                        [of](const CallValuesRow& r, const answers::UseRow& use) {
-                                          for (const analysis::Value& value : r.*of) use(&value);
-                                        });
-  };
-  return {values("arguments", "what it was given", &CallValuesRow::arguments),
-          values("returned", "what it returned; members of a structure have names", &CallValuesRow::returned)};
-}
 
 const Relation& valued_calls() {
   static const Relation relation = [] {
-    Relation made{"valued_calls", "valued_call", "A row for each call of which something was noted", lists_of_values()};
-    made.fields.push_back(field<CallValuesRow>("index", Type::kNumber, "its place in its thread",
-                                               [](const CallValuesRow& r) { return r.index; }));
+    Relation made{"valued_calls", "valued_call", "A row for each call of which something was noted",
+                  answers::fields_of<ValuedCall>(
+                      fields_of_noted(), [](const ValuedCall& r) -> const auto& { return r.noted; })};
+    made.fields.push_back(field<ValuedCall>("index", Type::kNumber, "its place in its thread",
+                                            [](const ValuedCall& r) { return r.index; }));
     return made;
   }();
   return relation;
 }
 
-using ValueAnswer = std::vector<CallValuesRow>;
+using ValueAnswer = std::vector<ValuedCall>;
 
 }  // namespace
 
@@ -117,10 +108,15 @@ std::shared_ptr<const analysis::CallValues> Values::of_thread(const TraceIndex& 
 Values::Values() = default;
 Values::~Values() = default;
 
-const Relation& call_values() {
-  static const Relation relation{"values_of_call", "call_values", "What a call was given and what it returned",
-                                 lists_of_values()};
-  return relation;
+std::vector<answers::Field> fields_of_noted() {
+  const auto values = [](const char* key, const char* sentence, std::vector<analysis::Value> NotedOfCall::*of) {
+    return answers::rows<NotedOfCall>(key, sentence, noted_values(),
+                                      [of](const NotedOfCall& r, const answers::UseRow& use) {
+                                        for (const analysis::Value& value : r.*of) use(&value);
+                                      });
+  };
+  return {values("arguments", "what it was given", &NotedOfCall::arguments),
+          values("returned", "what it returned; members of a structure have names", &NotedOfCall::returned)};
 }
 
 const Relation& value_answers() {
@@ -130,16 +126,15 @@ const Relation& value_answers() {
       "Values of calls",
       {answers::rows<ValueAnswer>("calls", "those of which something is noted", valued_calls(),
                                   [](const ValueAnswer& r, const answers::UseRow& use) {
-                                    for (const CallValuesRow& call : r) use(&call);
+                                    for (const ValuedCall& call : r) use(&call);
                                   })}};
   return relation;
 }
 
-void Values::write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work) {
+NotedOfCall Values::of_call(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work) {
   const auto values = find(index, thread, row, work);
-  if (values == nullptr) return;
-  const CallValuesRow of{row, values->arguments(index, thread, row), values->returned(index, thread, row)};
-  write_row(json, index, call_values(), &of);
+  if (values == nullptr) return {};
+  return {values->arguments(index, thread, row), values->returned(index, thread, row)};
 }
 
 void Values::write_calls(Json& json, const TraceIndex& index, const ThreadIndex& thread,
@@ -147,7 +142,7 @@ void Values::write_calls(Json& json, const TraceIndex& index, const ThreadIndex&
   ValueAnswer answer;
   for (const std::uint32_t row : rows)
     if (const auto values = find(index, thread, row, work); values != nullptr && values->has(row))
-      answer.push_back({row, values->arguments(index, thread, row), values->returned(index, thread, row)});
+      answer.push_back({row, {values->arguments(index, thread, row), values->returned(index, thread, row)}});
   json.open('{');
   write_row(json, index, value_answers(), &answer);
   json.close('}');

@@ -20,8 +20,12 @@ inline constexpr std::size_t kMostValues = 1000;
 /// Numbers in functions() of those that occur and whose values were asked for.
 std::vector<std::uint32_t> functions_with_values(const TraceIndex& index);
 
-/// Fields of api/call.
-const answers::Relation& call_values();
+/// What is noted of a call. Nothing: both are empty.
+struct NotedOfCall {
+  std::vector<analysis::Value> arguments, returned;
+};
+/// Of a NotedOfCall.
+std::vector<answers::Field> fields_of_noted();
 /// api/values: one row.
 const answers::Relation& value_answers();
 
@@ -35,8 +39,8 @@ class Values {
   /// Which note is whose, of a thread some of whose functions' values were asked for. Null: it has none, or `work` was
   /// stopped.
   std::shared_ptr<const analysis::CallValues> of_thread(const TraceIndex& index, const ThreadIndex& thread, Work* work);
-  /// The fields of call_values() into an object that is open, where its function's values were asked for.
-  void write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);
+  /// Nothing where its function's values were not asked for.
+  NotedOfCall of_call(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);
   /// api/values: those of `rows` of which something is noted.
   void write_calls(Json& json, const TraceIndex& index, const ThreadIndex& thread,
                    const std::vector<std::uint32_t>& rows, Work* work = nullptr);

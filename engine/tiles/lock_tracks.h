@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/lock_rows.h"
+#include "answers/locks.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
 #include "engine/index/strips.h"
@@ -46,6 +47,8 @@ struct LockTracks {
     auto operator<=>(const Place&) const = default;
   };
   std::vector<Place> places;  ///< waits, in order
+  /// What rows of answers/locks.h are looked up in. Borrows from both.
+  answers::LockContext context(const TraceIndex& index) const;
   /// Null: this call is no wait for a lock that has a track.
   const Place* find(std::uint32_t thread, std::uint32_t row) const;
 

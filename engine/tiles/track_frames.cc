@@ -13,6 +13,52 @@
 namespace karst::engine {
 namespace {
 
+using answers::field;
+using answers::Relation;
+using answers::Type;
+
+struct FrameSetRow {
+  const FrameTrack& of;
+  std::uint32_t id;
+};
+
+struct FrameListRow {
+  const FrameTracks& of;
+  std::uint32_t first;  // track
+};
+
+const Relation& frame_sets() {
+  using Row = FrameSetRow;
+  static const Relation relation{
+      "frame_sets",
+      "frame_set",
+      "A row for each name of frames in a process",
+      {field<Row>("track", Type::kNumber, "id of its track", [](const Row& r) { return r.id; }),
+       field<Row>("process", Type::kProcess, "that marks them",
+                  [](const Row& r) { return answers::ProcessRef{r.of.process}; }),
+       field<Row>("name", Type::kText, "what they are called",
+                  [](const Row& r) -> const std::string& { return r.of.name; }),
+       field<Row>("count", Type::kCount, "how many there are", [](const Row& r) { return r.of.strip.calls.size(); })}};
+  return relation;
+}
+
+const Relation& frame_lists() {
+  using Row = FrameListRow;
+  static const Relation relation{
+      "frame_lists",
+      "frame_list",
+      "Names of frames that have a track",
+      {field<Row>("more", Type::kCount, "names without a track", [](const Row& r) { return r.of.more; }),
+       answers::rows<Row>("frames", "the main ones first", frame_sets(), [](const Row& r, const answers::UseRow& use) {
+         std::uint32_t id = r.first;
+         for (const FrameTrack& track : r.of.tracks) {
+           const FrameSetRow row{track, id++};
+           use(&row);
+         }
+       })}};
+  return relation;
+}
+
 class FrameTrackKind final : public LateTrackKind<FrameTracks> {
  public:
   std::string_view name() const override { return "frame"; }
@@ -21,16 +67,12 @@ class FrameTrackKind final : public LateTrackKind<FrameTracks> {
     return frames == nullptr ? 0 : static_cast<std::uint32_t>(frames->tracks.size());
   }
   std::string_view list_name() const override { return "frames"; }
-  bool write_list(Json& json, const TraceIndex& index, Work* work) const override {
+  const answers::Relation* list() const override { return &frame_lists(); }
+  bool use_list(const TraceIndex& index, Work* work, const answers::UseRow& use) const override {
     const auto frames = index.make<FrameTracks>(work);
     if (frames == nullptr) return false;
-    std::uint32_t id = first_track(index, *this);
-    json.open('{').field("more", frames->more).key("frames").open('[');
-    for (const FrameTrack& track : frames->tracks) {
-      json.open('{').field("track", id++).field("process", track.process).field("name", track.name);
-      json.field("count", track.strip.calls.size()).close('}');
-    }
-    json.close(']').close('}');
+    const FrameListRow row{*frames, first_track(index, *this)};
+    use(&row);
     return true;
   }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Locks: lanes of those who had it, below them lanes of those who waited. A slice's function is a thread. Waits and
 // records of holds lie among a thread's notes, so threads that have some are read again if need be.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -17,20 +15,64 @@
 namespace karst::engine {
 namespace {
 
-void write_list_of(Json& json, const TraceIndex& index, const LockTracks& locks, std::uint32_t id) {
-  const auto whole_ns = [&](std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); };
-  json.open('{').field("holds_known", locks.holds_known).field("more_locks", locks.rows.more_locks);
-  json.field("more_waits", locks.rows.more_waits).field("unnamed_waits", locks.rows.unnamed).key("locks").open('[');
-  for (const LockTrack& track : locks.tracks) {
-    const analysis::Lock& lock = track.row.lock;
-    json.open('{').field("track", id++).field("process", lock.process).field("kind", lock.kind);
-    json.field("name", lock.name).field("lock", fmt::format("{:#x}", lock.address));
-    json.field("waits", lock.waits).field("total", whole_ns(lock.total)).field("longest", whole_ns(lock.longest));
-    json.field("holders", track.row.holders.size()).field("holder_lanes", track.holder_lanes);
-    json.field("lanes", std::uint32_t{track.holder_lanes} + track.wait_lanes).field("left_out", track.left_out);
-    json.close('}');
-  }
-  json.close(']').close('}');
+using answers::field;
+using answers::Relation;
+using answers::Type;
+
+struct LockListRow {
+  const TraceIndex& index;
+  const LockTracks& of;
+  std::uint32_t first;  // track
+};
+
+struct LockTrackRow {
+  const answers::LockRow& lock;
+  const LockTrack& of;
+  std::uint32_t id;
+};
+
+const Relation& lock_track_rows() {
+  using Row = LockTrackRow;
+  static const Relation relation{
+      "lock_tracks", "lock_track", "A row for each lock that has a track",
+      answers::joined({{field<Row>("track", Type::kNumber, "id of its track", [](const Row& r) { return r.id; })},
+                       answers::fields_of<Row>(answers::some_of(answers::locks(), {"process", "kind", "name", "lock",
+                                                                                   "waits", "total", "longest"}),
+                                               [](const Row& r) -> const answers::LockRow& { return r.lock; }),
+                       {field<Row>("holder_lanes", Type::kCount, "the first lanes, of those who had it",
+                                   [](const Row& r) { return r.of.holder_lanes; }),
+                        field<Row>("lanes", Type::kCount, "all of them; the others are of those who waited",
+                                   [](const Row& r) { return std::uint32_t{r.of.holder_lanes} + r.of.wait_lanes; }),
+                        field<Row>("left_out", Type::kCount, "holders and waits for which there was no lane",
+                                   [](const Row& r) { return r.of.left_out; })}})};
+  return relation;
+}
+
+const Relation& lock_lists() {
+  using Row = LockListRow;
+  static const Relation relation{
+      "lock_lists",
+      "lock_list",
+      "Locks that have a track",
+      {field<Row>("holds_known", Type::kFlag, "whether each hold is known; else only waits say who had a lock",
+                  [](const Row& r) { return r.of.holds_known; }),
+       field<Row>("more_locks", Type::kCount, "locks without a track",
+                  [](const Row& r) { return r.of.rows.more_locks; }),
+       field<Row>("more_waits", Type::kCount, "waits for those", [](const Row& r) { return r.of.rows.more_waits; }),
+       field<Row>("unnamed_waits", Type::kCount, "waits that do not say for which lock",
+                  [](const Row& r) { return r.of.rows.unnamed; }),
+       answers::rows<Row>("locks", "the one waited for longest first", lock_track_rows(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            const answers::LockContext context = r.of.context(r.index);
+                            const analysis::LockUse no_use;
+                            std::uint32_t id = r.first;
+                            for (const LockTrack& track : r.of.tracks) {
+                              const answers::LockRow lock{context, track.row.lock, no_use};
+                              const LockTrackRow row{lock, track, id++};
+                              use(&row);
+                            }
+                          })}};
+  return relation;
 }
 
 class LockTrackKind final : public LateTrackKind<LockTracks> {
@@ -40,10 +82,13 @@ class LockTrackKind final : public LateTrackKind<LockTracks> {
     return kMaxLockTracks;  // ids behind them stay the same when they come
   }
   std::string_view list_name() const override { return "locks"; }
-  bool write_list(Json& json, const TraceIndex& index, Work* work) const override {
+  const Relation* list() const override { return &lock_lists(); }
+  bool use_list(const TraceIndex& index, Work* work, const answers::UseRow& use) const override {
     const auto locks = index.make<LockTracks>(work);
-    if (locks != nullptr) write_list_of(json, index, *locks, first_track(index, *this));
-    return locks != nullptr;
+    if (locks == nullptr) return false;
+    const LockListRow row{index, *locks, first_track(index, *this)};
+    use(&row);
+    return true;
   }
 
  private:
@@ -139,6 +184,10 @@ LockTrack make_lock_track(analysis::LockRow row, const LockTracks& of,
 const TrackKind& lock_tracks() {
   static const LockTrackKind kKind;
   return kKind;
+}
+
+answers::LockContext LockTracks::context(const TraceIndex& index) const {
+  return {index.trace(), names, holds_known, {index.trace(), index.origin()}};
 }
 
 const LockTracks::Place* LockTracks::find(std::uint32_t thread, std::uint32_t row) const {

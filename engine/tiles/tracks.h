@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "answers/relation.h"
 #include "engine/columns.h"
 #include "engine/index/index.h"
 #include "engine/tiles/tile_writer.h"
@@ -57,8 +57,12 @@ class TrackKind {
   virtual bool is_late() const { return false; }
   /// api/NAME makes its tracks and lists them. Empty: another answer does.
   virtual std::string_view list_name() const { return {}; }
-  /// That list. False: `work` was stopped.
-  virtual bool write_list(Json& /*json*/, const TraceIndex& /*index*/, Work* /*work*/) const { return false; }
+  /// The relation of that answer, which is one row. Null: another answer lists them.
+  virtual const answers::Relation* list() const { return nullptr; }
+  /// Makes the tracks and hands over the row. False: `work` was stopped, or there is no list().
+  virtual bool use_list(const TraceIndex& /*index*/, Work* /*work*/, const answers::UseRow& /*use*/) const {
+    return false;
+  }
 
  protected:
   ~TrackKind() = default;

@@ -91,7 +91,8 @@ class Case(unittest.TestCase):
             functions = json.loads(self.get(url + "api/trace"))["functions"]
             told = 0
             for number, function in zip(functions["number"], functions["name"]):
-                found = json.loads(self.get(f"{url}api/occurrences?function={number}&order=duration"))["calls"][0]
+                found = json.loads(self.get(f"{url}api/occurrences?function={number}&order=duration"))["calls"]
+                found = {key: values[0] for key, values in found.items()}
                 if found["flags"] & 3:
                     continue
                 here = json.loads(self.get(f"{url}api/explain?thread={found['thread']}&index={found['index']}"))

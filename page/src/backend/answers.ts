@@ -2,6 +2,50 @@
 // KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.
 import { flag, list, maybe, num, place, rowIn, rowsIn, text, type Columns } from "./rows";
 
+/** A row for each call. */
+export interface CallLine {
+  /** Its place in its thread. */
+  index: number;
+  /** In TraceInfo.functions. */
+  function: number;
+  /** When it was called. */
+  begin: number;
+  /** How long it took, as recorded. */
+  duration: number;
+  /** Of the call. */
+  flags: number;
+  /** Its level. */
+  depth: number;
+}
+
+export const callLines: Columns<CallLine> = {
+  index: ["index", num],
+  function: ["function", num],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  flags: ["flags", num],
+  depth: ["depth", num],
+};
+
+/** A row for each function that a call called directly. */
+export interface Callee {
+  /** In TraceInfo.functions. */
+  function: number;
+  /** How often. */
+  calls: number;
+  /** Of these calls together. */
+  total: number;
+  /** The longest of them, by its place in its thread. */
+  longest: number;
+}
+
+export const callees: Columns<Callee> = {
+  function: ["function", num],
+  calls: ["calls", num],
+  total: ["total", num],
+  longest: ["longest", num],
+};
+
 /** A row for each value that was noted of a call. */
 export interface NamedValue {
   /** What it is called. */
@@ -15,17 +59,174 @@ export const notedValues: Columns<NamedValue> = {
   text: ["text", text],
 };
 
-/** What a call was given and what it returned. */
-export interface CallValues {
+/** What threads did in a time. */
+export interface StateTimes {
+  /** They ran. */
+  cpu: number;
+  /** They had no CPU. */
+  runnable: number;
+  /** They waited. */
+  blocked: number;
+  /** It is not known. */
+  unknown: number;
+}
+
+export const stateTimes: Columns<StateTimes> = {
+  cpu: ["cpu", num],
+  runnable: ["runnable", num],
+  blocked: ["blocked", num],
+  unknown: ["unknown", num],
+};
+
+/** A row for each call that ended a wait. */
+export interface Waker {
+  /** That it is in: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** Its place there. */
+  index: number;
+  /** In TraceInfo.functions. */
+  function: number;
+  /** Its level. */
+  depth: number;
+}
+
+export const wakers: Columns<Waker> = {
+  thread: ["thread", place],
+  index: ["index", num],
+  function: ["function", num],
+  depth: ["depth", num],
+};
+
+/** A row for each thread that had the CPU while another one waited for it, the longest first. */
+export interface CpuShare {
+  /** Its id and name, also of threads of other programs. */
+  name: string;
+  /** How long it had it. */
+  duration: number;
+  /** Of the trace: in TraceInfo.threads; -1: not known. */
+  thread: number | null;
+  /** That it was in for most of its longest stretch: in TraceInfo.functions; -1: none. */
+  function: number | null;
+}
+
+export const cpuShares: Columns<CpuShare> = {
+  name: ["name", text],
+  duration: ["duration", num],
+  thread: ["thread", maybe(place)],
+  function: ["function", maybe(place)],
+};
+
+/** A row for each state of a thread. */
+export interface StateLine {
+  /** Its place among the thread's states. */
+  index: number;
+  /** When it begins. */
+  begin: number;
+  /** How long it is. */
+  duration: number;
+  /** The wait for a CPU that follows a blocking. */
+  runnable: number;
+  /** Running, blocked, preempted, woken, unknown or gone. */
+  state: string;
+  /** Where it ran last. */
+  cpu: number;
+  /** The system call that it waited in; empty: not known. */
+  where: string;
+  /** Who ended it, `4711 worker`; empty: not known. */
+  by: string;
+  /** The call that ended it; null: none, or not known. */
+  waker: Waker | null;
+  /** All that in words. */
+  words: string;
+  /** Who had the CPU that it waited for. */
+  keptOffBy: CpuShare[];
+  /** In which nobody knows who had it. */
+  keptOffNotKnown: number | null;
+}
+
+export const stateLines: Columns<StateLine> = {
+  index: ["index", num],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  runnable: ["runnable", num],
+  state: ["state", text],
+  cpu: ["cpu", num],
+  where: ["where", text],
+  by: ["by", text],
+  waker: ["waker", rowIn(() => wakers)],
+  words: ["words", text],
+  keptOffBy: ["kept_off_by", rowsIn(() => cpuShares)],
+  keptOffNotKnown: ["kept_off_not_known", maybe(num)],
+};
+
+/** A call from near. */
+export interface CallInfo {
+  /** Its place in its thread. */
+  index: number;
+  /** In TraceInfo.functions. */
+  function: number;
+  /** When it was called. */
+  begin: number;
+  /** How long it took, as recorded. */
+  duration: number;
+  /** Of the call. */
+  flags: number;
+  /** Its level. */
+  depth: number;
+  /** In TraceInfo.threads. */
+  thread: number;
+  /** Without what tracing took, unless times as recorded were asked for. */
+  took: number;
+  /** Of that what none of its children took. */
+  self: number;
+  /** Who called it, the outermost first. */
+  parents: CallLine[];
+  /** Further out. */
+  moreParents: number;
+  /** Calls that it made itself. */
+  children: number;
+  /** Functions of these, by falling total, the first ones. */
+  callees: Callee[];
+  /** Functions that are left out. */
+  moreCallees: number;
+  /** The longest of these calls, as recorded. */
+  longestChildren: CallLine[];
+  /** Calls within it. */
+  subtreeCalls: number;
   /** What it was given. */
   arguments: NamedValue[];
   /** What it returned; members of a structure have names. */
   returned: NamedValue[];
+  /** Of the call; null: not known. */
+  states: StateTimes | null;
+  /** Of the call without what it called. */
+  selfStates: StateTimes | null;
+  /** The longest that begin in the call. */
+  waits: StateLine[];
 }
 
-export const valuesOfCall: Columns<CallValues> = {
+export const callInfos: Columns<CallInfo> = {
+  index: ["index", num],
+  function: ["function", num],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  flags: ["flags", num],
+  depth: ["depth", num],
+  thread: ["thread", num],
+  took: ["took", num],
+  self: ["self", num],
+  parents: ["parents", rowsIn(() => callLines)],
+  moreParents: ["more_parents", num],
+  children: ["children", num],
+  callees: ["callees", rowsIn(() => callees)],
+  moreCallees: ["more_callees", num],
+  longestChildren: ["longest_children", rowsIn(() => callLines)],
+  subtreeCalls: ["subtree_calls", num],
   arguments: ["arguments", rowsIn(() => notedValues)],
   returned: ["returned", rowsIn(() => notedValues)],
+  states: ["states", rowIn(() => stateTimes)],
+  selfStates: ["self_states", rowIn(() => stateTimes)],
+  waits: ["waits", rowsIn(() => stateLines)],
 };
 
 /** A row for each noted value that no typical call has. */
@@ -76,25 +277,6 @@ export interface PathCall {
 
 export const pathCalls: Columns<PathCall> = {
   function: ["function", place],
-};
-
-/** A row for each thread that had the CPU while another one waited for it, the longest first. */
-export interface CpuShare {
-  /** Its id and name, also of threads of other programs. */
-  name: string;
-  /** How long it had it. */
-  duration: number;
-  /** Of the trace: in TraceInfo.threads; -1: not known. */
-  thread: number | null;
-  /** That it was in for most of its longest stretch: in TraceInfo.functions; -1: none. */
-  function: number | null;
-}
-
-export const cpuShares: Columns<CpuShare> = {
-  name: ["name", text],
-  duration: ["duration", num],
-  thread: ["thread", maybe(place)],
-  function: ["function", maybe(place)],
 };
 
 /** A row for each thread that was waited for: who ended the wait, who ended that one's own, and so on. */
@@ -520,25 +702,6 @@ export const frameAnswers: Columns<FrameAnswer> = {
   picture: ["picture", rowIn(() => framePictures)],
 };
 
-/** What threads did in a time. */
-export interface StateTimes {
-  /** They ran. */
-  cpu: number;
-  /** They had no CPU. */
-  runnable: number;
-  /** They waited. */
-  blocked: number;
-  /** It is not known. */
-  unknown: number;
-}
-
-export const stateTimes: Columns<StateTimes> = {
-  cpu: ["cpu", num],
-  runnable: ["runnable", num],
-  blocked: ["blocked", num],
-  unknown: ["unknown", num],
-};
-
 /** A row for each function that was called. */
 export interface FunctionRow {
   /** In TraceInfo.functions. */
@@ -619,6 +782,112 @@ export const functionTables: Columns<FunctionTable> = {
   rows: ["rows", rowsIn(() => functionRows)],
 };
 
+/** A row for each time that a thread waited for the lock. */
+export interface WaitForLock {
+  /** That waited: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** After the trace's first event. */
+  begin: number;
+  /** How long it waited; of an open wait what is known of it. */
+  duration: number;
+  /** Whether its begin or its end is not known. */
+  open: boolean;
+  /** The wait's place in its thread. */
+  index: number;
+  /** Its level there. */
+  depth: number;
+  /** Of the lock's track; null: there was no room for it. */
+  lane: number | null;
+}
+
+export const waitsForLock: Columns<WaitForLock> = {
+  thread: ["thread", place],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  open: ["open", flag],
+  index: ["index", num],
+  depth: ["depth", num],
+  lane: ["lane", maybe(num)],
+};
+
+/** A row for each time that a thread had the lock. */
+export interface LockHolder {
+  /** Among the lock's holders. */
+  place: number;
+  /** When it took it, or a wait says that it had it. */
+  begin: number;
+  /** How long it had it, or until anybody began or ended a wait. */
+  duration: number;
+  /** Whether it is a hold; else a wait says so, and nobody says until when. */
+  exact: boolean;
+  /** What kind of lock it is. */
+  kind: string | null;
+  /** How the hold ended. */
+  ended: string | null;
+  /** Of the lock's track; null: there was no room for it. */
+  lane: number | null;
+}
+
+export const lockHolders: Columns<LockHolder> = {
+  place: ["place", num],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  exact: ["exact", flag],
+  kind: ["kind", maybe(text)],
+  ended: ["ended", maybe(text)],
+  lane: ["lane", maybe(num)],
+};
+
+/** A row for each thread that has a lock, and what it did then. */
+export interface LockOwner {
+  /** Its id. */
+  tid: number;
+  /** That has it: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** Whether the trace has what it did then. */
+  callKnown: boolean;
+  /** That it was in; null: in none that is traced, or it is not known. */
+  call: CallLine | null;
+  /** How many threads had it then. */
+  owners: number;
+  /** Among the lock's holders; null: it is not there. */
+  place: number | null;
+}
+
+export const lockOwners: Columns<LockOwner> = {
+  tid: ["tid", num],
+  thread: ["thread", place],
+  callKnown: ["call_known", flag],
+  call: ["call", rowIn(() => callLines)],
+  owners: ["owners", num],
+  place: ["place", maybe(num)],
+};
+
+/** A wait and who had the lock as it began; or who had a lock for a while, and who waited meanwhile. */
+export interface LockAnswer {
+  /** Place among the locks that have a track. */
+  lock: number;
+  /** The one that was asked about. */
+  wait: WaitForLock | null;
+  /** What was asked about. */
+  held: LockHolder | null;
+  /** Who had it; null: not known. */
+  owner: LockOwner | null;
+  /** The first of them, while it was held. */
+  waiters: WaitForLock[];
+  /** Of all of them. */
+  waiterCount: number;
+}
+
+export const lockAnswers: Columns<LockAnswer> = {
+  lock: ["lock", num],
+  wait: ["wait", rowIn(() => waitsForLock)],
+  held: ["held", rowIn(() => lockHolders)],
+  owner: ["owner", rowIn(() => lockOwners)],
+  waiters: ["waiters", rowsIn(() => waitsForLock)],
+  waiterCount: ["waiter_count", num],
+};
+
 /** A row for each function that took memory itself, within a call. */
 export interface Taker {
   /** How often memory was taken. */
@@ -688,6 +957,56 @@ export const callMemories: Columns<CallMemory> = {
   whole: ["whole", flag],
   functions: ["functions", rowsIn(() => takers)],
   moreFunctions: ["more_functions", num],
+};
+
+/** A row for each call of a function that was looked for. */
+export interface FoundCall {
+  /** Its place in its thread. */
+  index: number;
+  /** In TraceInfo.functions. */
+  function: number;
+  /** When it was called. */
+  begin: number;
+  /** How long it took, as recorded. */
+  duration: number;
+  /** Of the call. */
+  flags: number;
+  /** Its level. */
+  depth: number;
+  /** In TraceInfo.threads. */
+  thread: number;
+  /** Without what tracing took, unless times as recorded were asked for. */
+  took: number;
+}
+
+export const foundCalls: Columns<FoundCall> = {
+  index: ["index", num],
+  function: ["function", num],
+  begin: ["begin", num],
+  duration: ["duration", num],
+  flags: ["flags", num],
+  depth: ["depth", num],
+  thread: ["thread", num],
+  took: ["took", num],
+};
+
+/** Calls of a function next to one of them. */
+export interface Occurrences {
+  /** In TraceInfo.functions. */
+  function: number;
+  /** Of its calls in all. */
+  count: number;
+  /** Of the one that was asked about, from 1 on; 0: it is none of them. */
+  rank: number;
+  /** The next ones, in the order that was asked for. */
+  calls: FoundCall[];
+}
+
+export const occurrenceAnswers: Columns<Occurrences> = {
+  function: ["function", num],
+  count: ["count", num],
+  rank: ["rank", num],
+  calls: ["calls", rowsIn(() => foundCalls)],
 };
 
 /** A row for each request that the program told of with karst.h. */
@@ -1556,4 +1875,98 @@ export interface ValueAnswer {
 
 export const valueAnswers: Columns<ValueAnswer> = {
   calls: ["calls", rowsIn(() => valuedCalls)],
+};
+
+/** A row for each lock that has a track. */
+export interface LockTrack {
+  /** Id of its track. */
+  track: number;
+  /** That it is in: in TraceInfo.processes. */
+  process: number;
+  /** What kind of lock it is: mutex, rwlock, spinlock, condition, semaphore, barrier. */
+  kind: string;
+  /** What the program called it by karst_name_lock(). */
+  name: string;
+  /** Its address. */
+  lock: string;
+  /** Times that a thread waited for it. */
+  waits: number;
+  /** Of these waits together. */
+  total: number;
+  /** The longest of them. */
+  longest: number;
+  /** The first lanes, of those who had it. */
+  holderLanes: number;
+  /** All of them; the others are of those who waited. */
+  lanes: number;
+  /** Holders and waits for which there was no lane. */
+  leftOut: number;
+}
+
+export const lockTracks: Columns<LockTrack> = {
+  track: ["track", num],
+  process: ["process", place],
+  kind: ["kind", text],
+  name: ["name", text],
+  lock: ["lock", text],
+  waits: ["waits", num],
+  total: ["total", num],
+  longest: ["longest", num],
+  holderLanes: ["holder_lanes", num],
+  lanes: ["lanes", num],
+  leftOut: ["left_out", num],
+};
+
+/** Locks that have a track. */
+export interface LockList {
+  /** Whether each hold is known; else only waits say who had a lock. */
+  holdsKnown: boolean;
+  /** Locks without a track. */
+  moreLocks: number;
+  /** Waits for those. */
+  moreWaits: number;
+  /** Waits that do not say for which lock. */
+  unnamedWaits: number;
+  /** The one waited for longest first. */
+  locks: LockTrack[];
+}
+
+export const lockLists: Columns<LockList> = {
+  holdsKnown: ["holds_known", flag],
+  moreLocks: ["more_locks", num],
+  moreWaits: ["more_waits", num],
+  unnamedWaits: ["unnamed_waits", num],
+  locks: ["locks", rowsIn(() => lockTracks)],
+};
+
+/** A row for each name of frames in a process. */
+export interface FrameSet {
+  /** Id of its track. */
+  track: number;
+  /** That marks them: in TraceInfo.processes. */
+  process: number;
+  /** What they are called. */
+  name: string;
+  /** How many there are. */
+  count: number;
+}
+
+export const frameSets: Columns<FrameSet> = {
+  track: ["track", num],
+  process: ["process", place],
+  name: ["name", text],
+  count: ["count", num],
+};
+
+/** Names of frames that have a track. */
+export interface FrameList {
+  /** Names without a track. */
+  more: number;
+  /** The main ones first. */
+  frames: FrameSet[];
+}
+
+export const frameLists: Columns<FrameList> = {
+  more: ["more", num],
+  frames: ["frames", rowsIn(() => frameSets)],
 };

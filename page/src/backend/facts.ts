@@ -4,25 +4,22 @@
 import { NOTE_GROUPS } from "./protocol";
 import type { NoteGroup, NoteLine, NoteMark } from "./types/notes";
 import {
+  callInfos,
   functionTables,
   histograms,
   requestAnswers,
-  stateTimes as columnsOfStateTimes,
   traceFacts as columnsOfTrace,
   valueAnswers,
-  valuesOfCall,
-  type CallValues,
+  type CallInfo,
   type FunctionTable,
   type Histogram,
   type RequestAnswer,
-  type StateTimes,
   type ThreadFact,
   type TraceFact,
 } from "./answers";
 import { object, rowOf, type Json } from "./rows";
 import type { SourceText } from "./types/backend";
-import type { LateList } from "./types/late";
-import type { CallInfo, CallLine, Occurrences, StateLine } from "./types/calls";
+import type { CallValues } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Alignment, Flame, ThreadSums } from "./types/sums";
 import type { FunctionInfo, ThreadInfo, TraceInfo } from "./types/trace";
@@ -99,57 +96,11 @@ export function traceFacts(answer: Json): TraceInfo {
   };
 }
 
-/** A call that an answer tells of beside something else, as of a step or of who has a lock; undefined: it tells of none. */
-export const callOf = (json: Json) =>
-  typeof json.index === "number"
-    ? {
-        ...{ index: json.index, function: num(json.function), begin: num(json.call_begin) },
-        ...{ duration: num(json.call_duration), depth: num(json.depth) },
-      }
-    : undefined;
-
 export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
   value === undefined ? {} : ({ [key]: value } as { [P in K]?: T });
 
-export const stateTimes = (json: Json | undefined): StateTimes | undefined =>
-  json ? rowOf(object(json), columnsOfStateTimes) : undefined;
-
-export function stateLine(json: Json): StateLine {
-  const line: StateLine = {
-    index: num(json.index),
-    begin: num(json.begin),
-    duration: num(json.duration),
-    runnable: num(json.runnable),
-    state: text(json.state),
-    words: text(json.words),
-    where: text(json.where),
-    who: text(json.by),
-    keptOffBy: objects(json.kept_off_by).map((share) => ({
-      ...{ name: text(share.name), duration: num(share.duration) },
-      ...optional("function", typeof share.function === "number" ? share.function : undefined),
-    })),
-  };
-  if (typeof json.by_index === "number")
-    line.by = {
-      thread: num(json.by_thread),
-      index: json.by_index,
-      function: num(json.by_function),
-      depth: num(json.by_depth),
-    };
-  return line;
-}
-
-export function callLine(json: Json): CallLine {
-  return {
-    index: num(json.index),
-    function: num(json.function),
-    begin: num(json.begin),
-    duration: num(json.duration),
-    flags: num(json.flags),
-  };
-}
-
-const hasValues = (of: CallValues): boolean => of.arguments.length + of.returned.length > 0;
+/** Whether anything is noted of a call. */
+export const hasValues = (of: CallValues): boolean => of.arguments.length + of.returned.length > 0;
 
 /** By the calls' places in their thread. */
 export const callValues = (answer: Json): Map<number, CallValues> =>
@@ -159,52 +110,9 @@ export const callValues = (answer: Json): Map<number, CallValues> =>
       .map((call) => [call.index, call]),
   );
 
-export function callFacts(answer: Json): CallInfo {
-  const json = object(answer);
-  const values = rowOf(json, valuesOfCall);
-  return {
-    ...callLine(json),
-    thread: num(json.thread),
-    took: num(json.took),
-    self: num(json.self),
-    depth: num(json.depth),
-    parents: objects(json.parents).map(callLine),
-    moreParents: num(json.more_parents),
-    children: {
-      count: num(json.children?.count),
-      functions: objects(json.children?.functions).map((c) => ({
-        function: num(c.function),
-        calls: num(c.calls),
-        total: num(c.total),
-        longest: num(c.longest),
-      })),
-      moreFunctions: num(json.children?.more_functions),
-      longest: objects(json.children?.longest).map(callLine),
-    },
-    subtreeCalls: num(json.subtree_calls),
-    ...(hasValues(values) ? { values } : {}),
-    ...optional("states", stateTimes(json.states)),
-    ...optional("selfStates", stateTimes(json.self_states)),
-    waits: objects(json.waits).map(stateLine),
-  };
-}
-
-export function occurrenceFacts(json: Json): Occurrences {
-  return {
-    function: num(json.function),
-    count: num(json.count),
-    rank: num(json.rank),
-    calls: objects(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread), took: num(c.took) })),
-  };
-}
+export const callFacts = (answer: Json): CallInfo => rowOf(object(answer), callInfos);
 
 export const requestFacts = (answer: Json): RequestAnswer => rowOf(object(answer), requestAnswers);
-
-export const REQUESTS: LateList<RequestAnswer> = {
-  path: "requests",
-  read: requestFacts,
-  has: (info) => says(info, "request"),
-};
 
 function noteLine(n: Json): NoteLine {
   return {
@@ -246,12 +154,6 @@ export function plotFacts(answer: Json): PlotInfo[] {
     ...optional("usage", p.usage === "machine" || p.usage === "process" ? p.usage : undefined),
   }));
 }
-
-export const PLOTS: LateList<PlotInfo[]> = {
-  path: "plots",
-  read: plotFacts,
-  has: (info) => info.usage || says(info, "value", "frame", "record"),
-};
 
 export function colouredCalls(answer: Json): ColouredCalls {
   const json = object(answer);

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Answers about frames to the page's own types.
 import { frameAnswers, type FrameAnswer } from "./answers";
-import { histogramFacts, num, object, objects, says, text, type Json } from "./facts";
+import { histogramFacts, object, type Json } from "./facts";
 import { rowOf } from "./rows";
-import type { LateList } from "./types/late";
-import type { FrameFacts, FrameList, FramePicture } from "./types/frames";
-
-export function frameList(answer: Json): FrameList {
-  const json = object(answer);
-  return {
-    sets: objects(json.frames).map((set) => ({
-      ...{ track: num(set.track, -1), process: num(set.process), name: text(set.name), count: num(set.count) },
-    })),
-    more: num(json.more),
-  };
-}
-
-export const FRAMES: LateList<FrameList> = { path: "frames", read: frameList, has: (info) => says(info, "frame") };
+import type { FrameFacts, FramePicture } from "./types/frames";
 
 const MOST_PIXELS = 16384;
 

@@ -4,10 +4,14 @@ import {
   explanations,
   findingAnswers,
   flowAnswers,
+  lockAnswers,
+  occurrenceAnswers,
   slowAnswers,
+  stateLines,
   type Explanation,
   type FindingAnswer,
   type FlowAnswer,
+  type LockAnswer,
   type SlowAnswer,
 } from "./answers";
 import { byTrack, decodeMinimap } from "./decode";
@@ -19,18 +23,15 @@ import {
   histogramFacts,
   noteFacts,
   noteMarks,
-  occurrenceFacts,
   colouredCalls,
   plotParts,
   sourceFacts,
-  stateLine,
   tableFacts,
   threadFacts,
   traceFacts,
   type Json,
 } from "./facts";
 import { frameFacts } from "./frame_facts";
-import { lockFacts } from "./lock_facts";
 import { callMemory } from "./memory_facts";
 import { rowOf } from "./rows";
 import type { Parameters, Transport } from "./transport";
@@ -38,7 +39,6 @@ import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
 import type { FrameFacts } from "./types/frames";
 import type { LateList } from "./types/late";
-import type { LockFacts } from "./types/locks";
 import type { CallMemory } from "./types/memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./types/notes";
 import type { Alignment, AlignSide, Flame, FlameQuery, FunctionTable, ThreadSums, TimeOf } from "./types/sums";
@@ -113,7 +113,10 @@ export class Questions implements Backend {
   }
 
   async occurrences({ at, raw, ...query }: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences> {
-    return occurrenceFacts(await this.json("occurrences", { ...query, ...at, raw: raw ? 1 : undefined }, signal));
+    return rowOf(
+      await this.json("occurrences", { ...query, ...at, raw: raw ? 1 : undefined }, signal),
+      occurrenceAnswers,
+    );
   }
 
   async histogram(func: number, raw: boolean, signal?: AbortSignal): Promise<Histogram> {
@@ -175,12 +178,12 @@ export class Questions implements Backend {
     return frameFacts(await this.json("frame", { set, target, number }, signal));
   }
 
-  async lock(at: CallRef): Promise<LockFacts> {
-    return lockFacts(await this.json("lock", { ...at }));
+  async lock(at: CallRef): Promise<LockAnswer> {
+    return rowOf(await this.json("lock", { ...at }), lockAnswers);
   }
 
-  async holder(lock: number, holder: number): Promise<LockFacts> {
-    return lockFacts(await this.json("lock", { lock, holder }));
+  async holder(lock: number, holder: number): Promise<LockAnswer> {
+    return rowOf(await this.json("lock", { lock, holder }), lockAnswers);
   }
 
   async flows(at: CallRef, signal?: AbortSignal): Promise<FlowAnswer> {
@@ -228,7 +231,7 @@ export class Questions implements Backend {
   }
 
   async state(thread: number, index: number): Promise<StateLine> {
-    return stateLine(await this.json("state", { thread, index }));
+    return rowOf(await this.json("state", { thread, index }), stateLines);
   }
 
   async source(func: number): Promise<SourceText> {

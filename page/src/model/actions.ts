@@ -99,10 +99,10 @@ export function selectedFacts(at: Selected, call: CallInfo): void {
   const { selected, selectedSpan } = store.state;
   if (selected?.index !== at.index || selected.thread !== at.thread || selected.trace !== at.trace) return;
   const wait = longestWait(call);
-  const waking = wait?.by
+  const waking = wait?.waker
     ? {
         ...{ trace: at.trace, thread: at.thread, begin: wait.begin, end: wait.begin + wait.duration },
-        ...{ words: wait.words, by: wait.by },
+        ...{ words: wait.words, by: wait.waker },
       }
     : null;
   if (waking?.by.index !== store.state.waking?.by.index || waking?.end !== store.state.waking?.end)
@@ -230,7 +230,7 @@ export function lookAt(at: Selected): Promise<void> {
 export function goToWaker(trace: number, thread: number, state: number): Promise<void> {
   return attempt(async () => {
     const line = await store.state.traces[trace]!.backend.state(thread, state);
-    if (line.by) await goTo({ trace, thread: line.by.thread, index: line.by.index });
+    if (line.waker) await goTo({ trace, thread: line.waker.thread, index: line.waker.index });
     else store.set({ notice: line.words });
   });
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Locks on the page: who had one as a wait began, and who waited while somebody had it.
-import type { LockFacts, LockInfo } from "../backend/types/locks";
+import type { LockAnswer, LockTrack } from "../backend/answers";
 import { attempt } from "./attempt";
 import { visible } from "./names";
 import { store, type Selected } from "./store";
 
-export const lockName = ({ kind, name, address }: Pick<LockInfo, "kind" | "name" | "address">): string =>
-  `${kind} ${visible(name) || address}`;
+export const lockName = ({ kind, name, lock }: Pick<LockTrack, "kind" | "name" | "lock">): string =>
+  `${kind} ${visible(name) || lock}`;
 
 /** Of a call that was just selected: who had the lock, if it is a wait for one. */
 export async function completeLock(at: Selected, func: number): Promise<void> {
@@ -28,7 +28,7 @@ export function selectHolder(trace: number, lock: number, holder: number): Promi
 }
 
 /** What lines are drawn of: each from a thread that waited to the one that had the lock, at a time. */
-export function lockLines({ wait, held, owner, waiters }: LockFacts): { at: number; from: LockEnd; to: LockEnd }[] {
+export function lockLines({ wait, held, owner, waiters }: LockAnswer): { at: number; from: LockEnd; to: LockEnd }[] {
   if (!owner || owner.thread < 0) return [];
   const to = { thread: owner.thread, depth: owner.call?.depth ?? 0 };
   const line = (of: LockEnd, at: number) => ({ at, from: { thread: of.thread, depth: of.depth }, to });

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend } from "../backend/types/backend";
 import type { NoteGroup, NoteLine } from "../backend/types/notes";
 import type { FlowAnswer } from "../backend/answers";
-import type { LockFacts } from "../backend/types/locks";
+import type { LockAnswer } from "../backend/answers";
 import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
 import type { Tab } from "./tabs";
@@ -73,7 +73,7 @@ export interface State {
   /** The same: lists that kinds of tracks are made of, by their LateList.path, once they are there (late.ts). */
   readonly late: readonly (Readonly<Record<string, unknown>> | undefined)[];
   /** The selected wait, or who is selected that had a lock; null: neither is. */
-  readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
+  readonly lock: { readonly trace: number; readonly facts: LockAnswer } | null;
   /** Flows that the selected call is a step of; null: none are known. */
   readonly flows: { readonly at: Selected; readonly flows: FlowAnswer } | null;
   /** The chosen set of frames, and which of them; null: none was chosen. Its times once they are known. */

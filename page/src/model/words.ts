@@ -55,15 +55,15 @@ export function waitWords(trace: LoadedTrace, wait: StateLine): string {
   const parts = [duration(wait.duration + wait.runnable)];
   if (wait.state === "blocked" && wait.where) parts.push(`in ${wait.where}`);
   else if (wait.state !== "blocked") parts.push("for a CPU");
-  const who = wait.who.replace(/^\d+ /, "");
+  const who = wait.by.replace(/^\d+ /, "");
   if (wait.state === "blocked" && who) parts.push(`for ${visible(who)}`);
   const [first] = wait.keptOffBy;
   if (wait.state !== "blocked" && first) {
     const mostly = first.duration < 0.95 * wait.duration ? "mostly " : "";
     parts.push(`that ${mostly}${visible(first.name.replace(/^\d+ /, ""))} had`);
-    if (first.function !== undefined) parts.push(`in ${shortest(trace, first.function)}`);
+    if (first.function !== null && first.function >= 0) parts.push(`in ${shortest(trace, first.function)}`);
   }
-  if (wait.by) parts.push(`in ${shortest(trace, wait.by.function)}`);
+  if (wait.waker) parts.push(`in ${shortest(trace, wait.waker.function)}`);
   return parts.join(" ");
 }
 
@@ -90,14 +90,13 @@ export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogra
   } else parts.push(`took ${duration(took)}`);
   const wait = longestWait(call);
   const waited = wait ? wait.duration + wait.runnable : 0;
-  const child = call.children.functions[0];
+  const child = call.callees[0];
   const cpu = call.states?.cpu;
   if (wait && waited >= call.duration * 0.1) parts.push(`waited ${waitWords(trace, wait)}`);
   else if (cpu !== undefined && took > 0 && cpu >= took * 0.5) parts.push(`${percent(cpu / took)} of it on a CPU`);
   if (child && took > 0 && child.total >= took * 0.5)
     parts.push(`${percent(child.total / took)} of it in ${shortest(trace, child.function)}`);
-  else if (took > 0 && self >= took * 0.5 && call.children.count > 0)
-    parts.push(`${percent(self / took)} of it in itself`);
+  else if (took > 0 && self >= took * 0.5 && call.children > 0) parts.push(`${percent(self / took)} of it in itself`);
   const text = parts.join("; ");
   return `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 }

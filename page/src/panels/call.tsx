@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
+import { hasValues } from "../backend/facts";
 import type { CallInfo, CallLine } from "../backend/types/calls";
 import { kOpenBegin, kOpenEnd } from "../backend/types/tiles";
 import { fitSelection, goTo, highlight, moveTo, offsetOf, select, stepCall, toggleExplained } from "../model/actions";
@@ -77,7 +78,7 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
       self,
     ],
     ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
-    ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],
+    ["Called", `${count(call.children)} directly, ${count(call.subtreeCalls)} in all`, ""],
     ["Thread", `${thread.name} · ${thread.tid}`, process ? `process ${process.name} ${process.pid}` : ""],
   ];
   if (took < call.duration)
@@ -115,7 +116,7 @@ function Waits({ at, call }: { at: Selected; call: CallInfo }) {
     <div class="waits">
       <h3>On CPU or waiting</h3>
       <States times={call.states} label="total" />
-      {call.selfStates && call.children.count > 0 && (
+      {call.selfStates && call.children > 0 && (
         <>
           <h3>Itself</h3>
           <States times={call.selfStates} label="self" />
@@ -126,10 +127,10 @@ function Waits({ at, call }: { at: Selected; call: CallInfo }) {
         <button
           class="call-line"
           data-testid="wait"
-          title={wait.by ? "Go to the call that woke it" : "Show it"}
+          title={wait.waker ? "Go to the call that woke it" : "Show it"}
           onClick={() =>
-            wait.by
-              ? void goTo({ trace: at.trace, thread: wait.by.thread, index: wait.by.index })
+            wait.waker
+              ? void goTo({ trace: at.trace, thread: wait.waker.thread, index: wait.waker.index })
               : moveTo(
                   fit(wait.begin + offsetOf(at.trace), wait.begin + wait.duration + offsetOf(at.trace), store.total),
                 )
@@ -232,15 +233,15 @@ function Callees({ at, call }: { at: Selected; call: CallInfo }) {
     <>
       <header class="pane-head">
         <h3>Called, by time</h3>
-        {call.children.functions.length > 0 && <TimesChoice traces={[at.trace]} />}
+        {call.callees.length > 0 && <TimesChoice traces={[at.trace]} />}
       </header>
       <div class="callees" data-testid="callees">
-        {call.children.functions.map((child) => (
+        {call.callees.map((child) => (
           <button
             class="call-line"
             title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
             onClick={() => {
-              const longest = call.children.longest.find((c) => c.index === child.longest);
+              const longest = call.longestChildren.find((c) => c.index === child.longest);
               if (longest)
                 select({ ...at, index: longest.index }, { ...longest, depth: call.depth + 1 }, { reveal: true });
               else select({ ...at, index: child.longest });
@@ -253,17 +254,15 @@ function Callees({ at, call }: { at: Selected; call: CallInfo }) {
             <span class="num">{duration(child.total)}</span>
           </button>
         ))}
-        {call.children.functions.length > 0 && (
+        {call.callees.length > 0 && (
           <div class="call-line self">
             <Bar share={share(call.self)} />
             <span class="name">itself</span>
             <span class="num">{duration(call.self)}</span>
           </div>
         )}
-        {call.children.moreFunctions > 0 && (
-          <div class="quiet">and {count(call.children.moreFunctions)} functions more</div>
-        )}
-        {call.children.functions.length === 0 && <div class="quiet">It called nothing that is traced.</div>}
+        {call.moreCallees > 0 && <div class="quiet">and {count(call.moreCallees)} functions more</div>}
+        {call.callees.length === 0 && <div class="quiet">It called nothing that is traced.</div>}
       </div>
     </>
   );
@@ -290,7 +289,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined)}
         </p>
         <Actions at={at} call={call} />
-        {call.values && <ValueList values={call.values} />}
+        {hasValues(call) && <ValueList values={call} />}
         {lock?.facts.wait && isAt(lock, at) && <LockWaitView trace={at.trace} facts={lock.facts} />}
         <FlowsView at={at} />
         <Facts at={at} call={call} />

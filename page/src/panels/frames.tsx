@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Frames: how long they took against the target, which were slowest, and the chosen one.
 import { useEffect, useState } from "preact/hooks";
-import { FRAMES } from "../backend/frame_facts";
+import { FRAMES } from "../backend/late_lists";
 import type { FrameFacts, FrameLine, FrameList } from "../backend/types/frames";
 import { lateOf } from "../model/late";
 import { classOf, FRAME_CLASSES, goToFrame, isTarget, setTarget, TARGET_MS, targetWords } from "../model/frames";
@@ -55,7 +55,7 @@ function Target() {
 }
 
 function Sets({ trace, list, set }: { trace: number; list: FrameList; set: number }) {
-  if (list.sets.length < 2) return null;
+  if (list.frames.length < 2) return null;
   const { processes } = store.state.traces[trace]!.info;
   return (
     <select
@@ -63,7 +63,7 @@ function Sets({ trace, list, set }: { trace: number; list: FrameList; set: numbe
       value={String(set)}
       onChange={(event) => store.set({ frame: { trace, set: Number(event.currentTarget.value) }, frameSpan: null })}
     >
-      {list.sets.map(({ name, process }, i) => (
+      {list.frames.map(({ name, process }, i) => (
         <option value={String(i)}>
           {visible(name) || "(no name)"}
           {processes.length > 1 && ` · ${processes[process]?.name ?? "?"} ${processes[process]?.pid ?? ""}`}
@@ -200,9 +200,9 @@ export function FramePanel() {
   const trace = chosen?.trace ?? Math.min(tableTrace, traces.length - 1);
   const loaded = traces[trace];
   const list = useStore((s) => lateOf(FRAMES, trace, s));
-  const set = Math.min(chosen?.set ?? 0, Math.max(0, (list?.sets.length ?? 0) - 1));
+  const set = Math.min(chosen?.set ?? 0, Math.max(0, (list?.frames.length ?? 0) - 1));
   const number = chosen?.set === set ? chosen.number : undefined;
-  const asks = loaded !== undefined && list !== undefined && list.sets.length > 0;
+  const asks = loaded !== undefined && list !== undefined && list.frames.length > 0;
   const answer = useAnswer(
     asks ? `${trace}|${set}|${number}|${target}` : null,
     async (signal) => ({ trace, set, target, facts: await loaded!.backend.frame(set, target, number, signal) }),
@@ -216,7 +216,7 @@ export function FramePanel() {
   }, [frame]);
   if (!loaded) return null;
   const any = loaded.info.threads.some(({ notes }) => (notes?.frame ?? 0) > 0);
-  const of = value && list?.sets[value.set] && { ...value, name: list.sets[value.set]!.name };
+  const of = value && list?.frames[value.set] && { ...value, name: list.frames[value.set]!.name };
   return (
     <div class="outlier-panel">
       <div class="pane-tools">

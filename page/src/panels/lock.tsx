@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is known of a lock: of a wait for it who had it, of a holder who waited. What is not known is said.
-import { LOCKS } from "../backend/lock_facts";
-import type { LockFacts, LockOwner, LockWait } from "../backend/types/locks";
+import type { LockAnswer, LockOwner, WaitForLock } from "../backend/answers";
+import { LOCKS } from "../backend/late_lists";
 import { bringTrack, goTo } from "../model/actions";
 import { lateOf } from "../model/late";
 import { lockName, selectHolder } from "../model/locks";
@@ -15,7 +15,7 @@ const threadName = (trace: number, thread: number) => {
   return of ? visible(`${of.name || "thread"} ${of.tid}`) : "";
 };
 
-const lockOf = (trace: number, { lock }: LockFacts) => lateOf(LOCKS, trace)?.locks[lock];
+const lockOf = (trace: number, { lock }: LockAnswer) => lateOf(LOCKS, trace)?.locks[lock];
 
 /** Who had it, and the call that this thread was in: one click away. */
 function Owner({ trace, owner, verb }: { trace: number; owner: LockOwner | null; verb: string }) {
@@ -58,7 +58,7 @@ function Owner({ trace, owner, verb }: { trace: number; owner: LockOwner | null;
 }
 
 /** Below the facts of a selected wait. */
-export function LockWaitView({ trace, facts }: { trace: number; facts: LockFacts }) {
+export function LockWaitView({ trace, facts }: { trace: number; facts: LockAnswer }) {
   const lock = lockOf(trace, facts);
   const { owner, wait } = facts;
   if (!wait) return null;
@@ -68,16 +68,16 @@ export function LockWaitView({ trace, facts }: { trace: number; facts: LockFacts
       <Owner trace={trace} owner={owner} verb="had" />
       {lock && (
         <div class="quiet" data-testid="lock-sum">
-          {lock.name && `${lock.address}: `}
+          {lock.name && `${lock.lock}: `}
           {count(lock.waits)} waits, {duration(lock.total)} in all, the longest {duration(lock.longest)}
         </div>
       )}
-      {owner?.holder !== undefined && (
+      {owner !== null && owner.place !== null && (
         <div class="actions">
           <button
             data-testid="to-holder"
             title="Who else waited for it then"
-            onClick={() => void selectHolder(trace, facts.lock, owner.holder!)}
+            onClick={() => void selectHolder(trace, facts.lock, owner.place!)}
           >
             Who else waited
           </button>
@@ -87,7 +87,7 @@ export function LockWaitView({ trace, facts }: { trace: number; facts: LockFacts
   );
 }
 
-function Waiter({ trace, wait, least }: { trace: number; wait: LockWait; least: number }) {
+function Waiter({ trace, wait, least }: { trace: number; wait: WaitForLock; least: number }) {
   return (
     <button
       class="call-line"
@@ -106,7 +106,7 @@ function Waiter({ trace, wait, least }: { trace: number; wait: LockWait; least: 
 }
 
 /** One who had a lock, who is selected in the lock's track. */
-export function HeldPanel({ trace, facts }: { trace: number; facts: LockFacts }) {
+export function HeldPanel({ trace, facts }: { trace: number; facts: LockAnswer }) {
   const lock = lockOf(trace, facts);
   const { held, owner, waiters, waiterCount } = facts;
   if (!held) return <Empty>…</Empty>;

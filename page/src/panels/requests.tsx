@@ -3,7 +3,7 @@
 // that tables and flame graphs can be about.
 import { useState } from "preact/hooks";
 import type { Request } from "../backend/answers";
-import { REQUESTS } from "../backend/facts";
+import { REQUESTS } from "../backend/late_lists";
 import { offsetOf } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { measureRequest } from "../model/requests";

@@ -65,7 +65,7 @@ function frames(
     ({ track }) => track.kind === "lock" && track.trace === trace && track.info?.owner === facts.lock,
   );
   const of = facts.wait ?? facts.held;
-  if (!place?.track.info || of?.lane === undefined) return;
+  if (!place?.track.info || of?.lane == null) return;
   const at = laneOfLock(place.track.info, of.lane);
   const x0 = Math.max(-4, toX(scene, state, of.begin + scene.offset(trace)));
   const x1 = Math.min(scene.width + 4, toX(scene, state, of.begin + of.duration + scene.offset(trace)));

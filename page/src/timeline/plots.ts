@@ -5,7 +5,7 @@ import type { Backend } from "../backend/types/backend";
 import { css, inkColour } from "../model/colour";
 import type { PlotInfo, PlotPart } from "../backend/types/notes";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
-import { PLOTS } from "../backend/facts";
+import { PLOTS } from "../backend/late_lists";
 import { lateOf } from "../model/late";
 import { visible } from "../model/names";
 import type { State } from "../model/store";

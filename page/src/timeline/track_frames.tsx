@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Frames: a bar above all threads for each name, coloured by how long a frame took against the target. Where several
 // share a pixel its colour is the longest one's. Tracks have tiles, but are listed when the page asks for them.
-import { FRAMES } from "../backend/frame_facts";
+import { FRAMES } from "../backend/late_lists";
 import type { FrameList } from "../backend/types/frames";
 import { kOpenBegin, kSummed, type Row } from "../backend/types/tiles";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
@@ -22,9 +22,9 @@ const HEIGHT = 34; // room for a name and a second line
 
 /** A trace's facts with a track for each name. */
 export function withFrames(info: TraceInfo, list: FrameList): TraceInfo {
-  if (list.sets.length === 0) return info;
+  if (list.frames.length === 0) return info;
   const several = info.processes.length > 1;
-  const tracks = list.sets.map(({ track, process, name, count: n }, owner): TrackInfo => {
+  const tracks = list.frames.map(({ track, process, name, count: n }, owner): TrackInfo => {
     const of = info.processes[process];
     const whose = several ? ` · ${of?.name ?? "?"} ${of?.pid ?? ""}` : "";
     const words = n === 1 ? "1 frame" : `${count(n)} frames`;

@@ -2,8 +2,8 @@
 // Locks: who had one, in the colour of that thread, and below it who waited, in low lanes. Their tracks have tiles, but
 // are listed when the page asks for them.
 import { kOpenEnd, kSummed } from "../backend/types/tiles";
-import { LOCKS } from "../backend/lock_facts";
-import type { LockList } from "../backend/types/locks";
+import type { LockList } from "../backend/answers";
+import { LOCKS } from "../backend/late_lists";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { select } from "../model/actions";
 import { lateOf } from "../model/late";
@@ -17,6 +17,7 @@ import { laneOfHeights, lateTracks, type SliceHit, type TrackRenderer } from "./
 
 const WAIT = 8; // height of a lane of waits
 const AIR = 5;
+const MOST_LANES = 64; // whatever an answer says
 const LEAST = 34; // room for a name and a second line
 
 const times = (n: number) => (n === 1 ? "1 wait" : `${count(n)} waits`);
@@ -28,10 +29,11 @@ export function withLocks(info: TraceInfo, list: LockList): TraceInfo {
   const tracks = list.locks.map((lock, owner): TrackInfo => {
     const process = info.processes[lock.process];
     const whose = several ? ` · ${process?.name ?? "?"} ${process?.pid ?? ""}` : "";
+    const lanes = Math.min(MOST_LANES, Math.max(1, lock.lanes));
     const left = lock.leftOut > 0 ? `; no room for ${count(lock.leftOut)}` : "";
     return {
       ...{ id: lock.track, kind: "lock", name: `${lockName(lock)}${whose}`, owner },
-      ...{ lanes: lock.lanes, holderLanes: lock.holderLanes },
+      ...{ lanes, holderLanes: Math.min(lanes, Math.max(1, lock.holderLanes)) },
       words: `${times(lock.waits)}, ${duration(lock.total)}${left}`,
     };
   });

@@ -2,7 +2,7 @@
 // Requests: each from its begin to its end, and in low lanes below it the threads that worked on it, in their colours:
 // what is empty there is time in which nobody did. Their tracks have tiles, but are listed when the page asks for them.
 import { kOpenBegin, kOpenEnd, kSummed, type Row } from "../backend/types/tiles";
-import { REQUESTS } from "../backend/facts";
+import { REQUESTS } from "../backend/late_lists";
 import type { RequestAnswer } from "../backend/answers";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { word, type Theme } from "../model/colour";

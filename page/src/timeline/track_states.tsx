@@ -52,7 +52,7 @@ function StateTip({ hit }: { hit: SliceHit }) {
   const name = line ? visible(line.words) : STATE_NAMES[STRIP_DEPTHS[hit.row.depth] ?? "unknown"];
   return (
     <SliceTip hit={hit} name={name}>
-      {line?.by && <span class="quiet"> · Click: go to the call that woke it</span>}
+      {line?.waker && <span class="quiet"> · Click: go to the call that woke it</span>}
     </SliceTip>
   );
 }

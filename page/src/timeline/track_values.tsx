@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Values that the program says, and what was read of the system: a plot each. Their tracks are the page's own, so they
 // have no tiles.
-import { PLOTS } from "../backend/facts";
+import { PLOTS } from "../backend/late_lists";
 import { visible } from "../model/names";
 import { count, duration } from "../model/time";
 import { drawPlot, plotNumber, withPlots, withUnit, type PlotHit } from "./plots";

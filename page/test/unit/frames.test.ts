@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { kOpenBegin, kSummed, type Row } from "../../src/backend/types/tiles";
 import { traceFacts } from "../../src/backend/facts";
-import { frameFacts, frameList } from "../../src/backend/frame_facts";
+import { frameFacts } from "../../src/backend/frame_facts";
+import { FRAMES } from "../../src/backend/late_lists";
 import { contrast } from "../../src/model/colour";
 import { classOf, FRAME_CLASSES, isTarget } from "../../src/model/frames";
 import { START } from "../../src/model/store";
@@ -13,7 +14,7 @@ import { DARK, LIGHT } from "../../src/timeline/theme";
 import { classed, withFrames } from "../../src/timeline/track_frames";
 import { sampleFacts } from "../sample";
 
-const list = frameList({
+const list = FRAMES.read({
   more: 3,
   frames: [
     { track: 40, process: 0, name: "Frame", count: 1200 },

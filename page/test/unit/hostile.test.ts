@@ -12,7 +12,9 @@ import {
   traceFacts,
   type Json,
 } from "../../src/backend/facts";
-import { lockFacts, lockList } from "../../src/backend/lock_facts";
+import { lockAnswers } from "../../src/backend/answers";
+import { LOCKS } from "../../src/backend/late_lists";
+import { object, rowOf } from "../../src/backend/rows";
 import { callMemory } from "../../src/backend/memory_facts";
 import { BackendError } from "../../src/backend/types/backend";
 import { lockLines } from "../../src/model/locks";
@@ -93,12 +95,12 @@ test("texts that are not base64 or gzip are refused", async () => {
 
 /** Each lane has a place, however many there are said to be. */
 function drawLocks(json: Json): void {
-  const info = withLocks(traceFacts(sampleFacts(1, 1)), lockList(json));
+  const info = withLocks(traceFacts(sampleFacts(1, 1)), LOCKS.read(json));
   for (const track of info.tracks.filter(({ kind }) => kind === "lock"))
     for (let lane = 0; lane < track.lanes; ++lane) expect(laneOfLock(track, lane).height).toBeGreaterThan(0);
 }
 
-const drawLines = (json: Json): unknown => lockLines(lockFacts(json));
+const drawLines = (json: Json): unknown => lockLines(rowOf(object(json), lockAnswers));
 
 test("facts of other kinds than expected show as nothing", () => {
   const rows = { function: [0], calls: [1], total: [5] };
@@ -111,8 +113,8 @@ test("facts of other kinds than expected show as nothing", () => {
     [{ calls: [{ index: 5, arguments: [{ name: "n", text: "7" }] }] }, callValues],
     [{ count: 1, notes: [{ time: 5, thread: 1, kind: "text", group: "text", line: "a", index: 2 }] }, noteFacts],
     [{ locks: [{ track: 1, kind: "mutex", name: "a", lock: "0x10", lanes: 3, holder_lanes: 1 }] }, drawLocks],
-    [{ lock: 0, wait: { thread: 1, index: 2 }, holder: { tid: 7, thread: 0, index: 3, depth: 1 } }, drawLines],
-    [{ lock: 0, held: { begin: 1 }, holder: { tid: 7 }, waiters: [{ thread: 1, begin: 2 }] }, drawLines],
+    [{ lock: 0, wait: { thread: 1, index: 2 }, owner: { tid: 7, thread: 0, call: { index: 3, depth: 1 } } }, drawLines],
+    [{ lock: 0, held: { begin: 1 }, owner: { tid: 7 }, waiters: [{ thread: 1, begin: 2 }] }, drawLines],
     [{ allocations: 1, bytes: 5, functions: [{ function: 1, bytes: 5 }] }, callMemory],
     [{ marks: [{ time: 5, thread: 1, group: "message", line: "a", count: 2, last: 7 }] }, noteMarks],
   ];

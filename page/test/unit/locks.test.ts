@@ -1,14 +1,18 @@
 // Locks: their tracks, what is said of those without one, and what lines are drawn of.
 import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
-import { lockFacts, lockList } from "../../src/backend/lock_facts";
+import { lockAnswers } from "../../src/backend/answers";
+import { LOCKS } from "../../src/backend/late_lists";
+import { rowOf, type Json } from "../../src/backend/rows";
 import { lockLines, lockName } from "../../src/model/locks";
 import { layoutTracks, NO_CHOICE, ROW } from "../../src/model/tracks";
 import { KINDS } from "../../src/timeline/kinds";
 import { laneOfLock, withLocks } from "../../src/timeline/track_locks";
 import { sampleFacts } from "../sample";
 
-const list = lockList({
+const lockFacts = (answer: Json) => rowOf(answer, lockAnswers);
+
+const list = LOCKS.read({
   holds_known: true,
   more_locks: 3,
   more_waits: 1,
@@ -44,7 +48,7 @@ describe("tracks of locks", () => {
     expect(tracks[0]!.words).toMatch(/^2 waits, 5\.000.ms; no room for 4$/);
     expect(tracks[1]!.words).toMatch(/^1 wait, /);
     expect(info.lockWords).toBe("2 of 5; the rest: 1 wait; for one that is not known: 2 waits");
-    expect(withLocks(info, lockList({}))).toBe(info);
+    expect(withLocks(info, LOCKS.read({}))).toBe(info);
   });
 
   test("lie below the threads, can be folded, and give waits low lanes", () => {
@@ -69,10 +73,10 @@ describe("tracks of locks", () => {
 
 describe("lines", () => {
   const wait = { thread: 1, index: 5, begin: 100, duration: 50, depth: 3 };
-  const holder = { tid: 9, thread: 2, index: 4, function: 1, depth: 1, owners: 1 };
+  const owner = { tid: 9, thread: 2, call: { index: 4, function: 1, depth: 1 }, owners: 1 };
 
   test("go from a wait to the call of who has the lock, when it began", () => {
-    const [line, ...more] = lockLines(lockFacts({ lock: 0, wait, holder }));
+    const [line, ...more] = lockLines(lockFacts({ lock: 0, wait, owner }));
     expect(line).toEqual({ at: 100, from: { thread: 1, depth: 3 }, to: { thread: 2, depth: 1 } });
     expect(more).toEqual([]);
   });
@@ -81,15 +85,15 @@ describe("lines", () => {
     const found = lockFacts({
       lock: 0,
       held: { begin: 120, duration: 9 },
-      holder,
+      owner,
       waiters: [wait, { ...wait, begin: 125 }],
     });
     expect(lockLines(found).map(({ at }) => at)).toEqual([120, 125]);
   });
 
   test("are none where it is not known who has it, or it is not in the trace", () => {
-    expect(lockLines(lockFacts({ lock: 0, wait, holder: null }))).toEqual([]);
-    expect(lockLines(lockFacts({ lock: 0, wait, holder: { tid: 9, thread: -1 } }))).toEqual([]);
+    expect(lockLines(lockFacts({ lock: 0, wait, owner: null }))).toEqual([]);
+    expect(lockLines(lockFacts({ lock: 0, wait, owner: { tid: 9, thread: -1 } }))).toEqual([]);
     expect(lockFacts({}).owner).toBe(null);
   });
 });

@@ -71,7 +71,11 @@ test("what was read of the system has a section of its own, and the machine's is
     ["usage", "cpu of the machine", 0],
     ["usage", "memory · app 8", 1],
   ]);
-  expect(withPlots(two, usage).tracks.slice(1).map(({ name }) => name)).toEqual(["odd · app 8"]);
+  expect(
+    withPlots(two, usage)
+      .tracks.slice(1)
+      .map(({ name }) => name),
+  ).toEqual(["odd · app 8"]);
   const read = withLate({ ...info, usage: true }, { plots: [...plots, ...usage] });
   expect(read.tracks.map(({ kind }) => kind)).toEqual(["thread", "value", "value", "value", "usage", "usage"]);
   expect(LATE_LISTS.filter(({ path }) => path === "plots").length).toBe(1);

@@ -1,6 +1,6 @@
 // Values of calls: as words, behind names, and asked for no more often than needed.
 import { describe, expect, test } from "vitest";
-import { callFacts, callValues } from "../../src/backend/facts";
+import { callFacts, callValues, hasValues } from "../../src/backend/facts";
 import type { Backend } from "../../src/backend/types/backend";
 import type { CallValues } from "../../src/backend/types/calls";
 import { askValues, callKey, ValueStore, valueWords } from "../../src/model/values";
@@ -11,8 +11,8 @@ const values = (index: number): CallValues => ({ arguments: [one("n", String(ind
 
 test("facts have what is noted, and nothing where nothing is", () => {
   const given = { arguments: [one("n", "7")], returned: [one("", "8")] };
-  expect(callFacts({ index: 3, ...given }).values).toEqual(given);
-  expect("values" in callFacts({ index: 3 })).toBe(false);
+  expect(callFacts({ index: 3, ...given })).toMatchObject(given);
+  expect(hasValues(callFacts({ index: 3 }))).toBe(false);
   expect([...callValues({ calls: [{ index: 3, ...given }, { index: 4 }] })]).toEqual([[3, { index: 3, ...given }]]);
 });
 

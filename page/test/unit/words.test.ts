@@ -23,7 +23,7 @@ describe("the sentence of a call", () => {
   test("how many times the usual, what it waited for, and for whom", () => {
     const waits = [
       { ...wait, duration: 1e6 },
-      { ...wait, by_thread: 1, by_index: 5, by_function: 1, by_depth: 2 },
+      { ...wait, waker: { thread: 1, index: 5, function: 1, depth: 2 } },
     ];
     expect(say({ duration: 24e6, took: 24e6, waits })).toBe(
       "Took 12× the usual 2.000 ms; waited 18.00 ms in futex for worker-0 in Pool::Handle.",
@@ -46,14 +46,14 @@ describe("the sentence of a call", () => {
   });
   test("without what tracing took", () => {
     const functions = [{ function: 2, calls: 1, total: 3e6 }];
-    const call = { duration: 10e6, took: 4.5e6, self: 0.5e6, children: { count: 1001, functions } };
+    const call = { duration: 10e6, took: 4.5e6, self: 0.5e6, children: 1001, callees: functions };
     expect(say(call)).toBe("Took 2.3× the usual 2.000 ms; 66.7% of it in work.");
-    const own = { duration: 8e6, took: 4e6, self: 4e6, children: { count: 1 } };
+    const own = { duration: 8e6, took: 4e6, self: 4e6, children: 1 };
     expect(say(own)).toBe("Took 2.0× the usual 2.000 ms; 100% of it in itself.");
   });
   test("on a CPU, and where", () => {
-    const children = { count: 1, functions: [{ function: 2, calls: 1, total: 5e6 }] };
-    expect(say({ took: 6e6, states: { cpu: 6e6 }, children })).toBe(
+    const calls = { children: 1, callees: [{ function: 2, calls: 1, total: 5e6 }] };
+    expect(say({ took: 6e6, states: { cpu: 6e6 }, ...calls })).toBe(
       "Took 3.0× the usual 2.000 ms; 100% of it on a CPU; 83.3% of it in work.",
     );
   });

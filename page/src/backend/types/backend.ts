@@ -5,7 +5,7 @@ import type { Explanation, FindingAnswer, FlowAnswer, SlowAnswer } from "../answ
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
 import type { FrameFacts } from "./frames";
 import type { LateList } from "./late";
-import type { LockFacts } from "./locks";
+import type { LockAnswer } from "../answers";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./notes";
 import type { ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
@@ -89,9 +89,9 @@ export interface Backend {
   /** What is known of one set of the list of frames, by its place there, and of one frame of it. `target` in ns. */
   frame(set: number, target: number, number?: number, signal?: AbortSignal): Promise<FrameFacts>;
   /** Who had the lock that a call waited for. */
-  lock(at: CallRef): Promise<LockFacts>;
+  lock(at: CallRef): Promise<LockAnswer>;
   /** One who had a lock of the list of locks, and who waited. */
-  holder(lock: number, holder: number): Promise<LockFacts>;
+  holder(lock: number, holder: number): Promise<LockAnswer>;
   /** Which flows a call is a step of, of a trace that has flows. */
   flows(at: CallRef, signal?: AbortSignal): Promise<FlowAnswer>;
   /** What a call took, of a trace that has records of memory. */

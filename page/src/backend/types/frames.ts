@@ -2,23 +2,7 @@
 // Frames: what a program does again and again, like drawing a picture, and how long each time took.
 import type { FrameAnswer, Histogram } from "../answers";
 
-/** Frames of one name in one process; they have a track. */
-export interface FrameSet {
-  /** Id of its track. */
-  track: number;
-  process: number;
-  name: string;
-  count: number;
-}
-
-export interface FrameList {
-  /** The main ones first. */
-  sets: FrameSet[];
-  /** Names without a track. */
-  more: number;
-}
-
-export type { FrameLine } from "../answers";
+export type { FrameLine, FrameList } from "../answers";
 
 /** Two words for each 4 times 4 pixels, line by line. */
 export interface FramePicture {
