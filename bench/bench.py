@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures Karst, and its peers when asked, on this machine. docs/speed.md says what each row means."""
+"""Measures Karst, and its peers when asked, on this machine. docs/speed/rows.md says what each row means."""
 
 import argparse
 import dataclasses
