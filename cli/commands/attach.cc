@@ -519,7 +519,7 @@ int attach(const Options& options) {
     followed.add(process, std::move(target->arena));
   else
     untraced = collect::running_process(process);
-  if (options.all) followed.keep_all(std::make_shared<collect::GrowingTrace>(*writer, std::function<void()>()));
+  if (options.all) followed.keep_all(std::make_shared<collect::GrowingTrace>(*writer));
   collect::Triggers triggers(std::move(places), options.multi, resolve);
   raise_descriptor_limit();  // an event needs one, and each thread has some
   kernel::StateRecorder recorder(*states);

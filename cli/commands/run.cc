@@ -29,6 +29,7 @@
 #include "cli/command.h"
 #include "cli/commands/count.h"
 #include "cli/commands/live_run.h"
+#include "cli/commands/live_view.h"
 #include "cli/commands/older_trace.h"
 #include "cli/commands/run_summary.h"
 #include "cli/commands/samples.h"
@@ -232,6 +233,7 @@ class Run {
   std::string output_;
   std::optional<writing::TraceWriter> writer_;
   std::unique_ptr<LiveRun> live_;
+  LiveView live_view_;
   std::string shown_live_;
   std::optional<collect::Interruption> interruption_;
   std::optional<collect::LaunchResult> ran_;
@@ -383,10 +385,13 @@ Run::Ended Run::open_outputs() {
   writer_.emplace(std::move(*writer));
   if (!options_.all) return std::nullopt;
   if (options_.raw_events) return fail(Error{"--all packs events: leave --raw-events out"});
-  launch_.all = std::make_shared<collect::GrowingTrace>(*writer_, [this] {
+  collect::GrowingTrace::Events events;
+  events.begins = [this] {
     OlderTrace(output_).keep();
     give_to_caller(writer_->duplicate(), output_);
-  });
+  };
+  if (options_.view) events.begun = [this] { live_view_.begin(output_); };
+  launch_.all = std::make_shared<collect::GrowingTrace>(*writer_, std::move(events));
   return std::nullopt;
 }
 
@@ -446,7 +451,9 @@ int Run::tell() {
   if (!shown_live_.empty()) say(shown_live_);
   say_what_is_missing();
   say(printable(summary()));
-  if (options_.view)
+  if (live_view_.begun())
+    live_view_.wait();
+  else if (options_.view)
     view_traces({output_}, false, false);  // says itself what goes wrong; the status stays the program's
   return status_by_overhead();
 }
@@ -523,7 +530,8 @@ void register_run(Command app, int& status) {
     command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
     command.add_flag(std::string("--live{") + kLiveToStderr + "}", options->live,
                      "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");
-    command.add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
+    command.add_flag("--view", options->view,
+                     "Look at the trace in the browser then, as karst view does; with --all while the program runs");
   });
   in_group(command, format::kCostOptions, [&] {
     options->program.flags.add(command, format::kCostOptions);

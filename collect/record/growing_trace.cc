@@ -9,8 +9,8 @@
 
 namespace karst::collect {
 
-GrowingTrace::GrowingTrace(writing::TraceWriter& writer, std::function<void()> begins)
-    : writer_(writer), begins_(std::move(begins)), file_(writer.duplicate()) {
+GrowingTrace::GrowingTrace(writing::TraceWriter& writer, Events events)
+    : writer_(writer), events_(std::move(events)), file_(writer.duplicate()) {
   writer.pack_events([this](const format::PackedHeader& header, std::uint64_t offset, std::uint32_t size) {
     places_[header.process].push_back({header.thread, header.blocks, header.sequence, header.ticks, offset, size});
   });
@@ -41,13 +41,15 @@ void GrowingTrace::add_clock_reading() {
 void GrowingTrace::flush() {
   next_flush_ = Time::now() + (has_events_ ? kFlushEvery : kFirstFlush);
   if (!failure_.empty() || !has_events_) return;
-  if (!writer_.grows()) {
-    if (begins_) begins_();
+  const bool is_first = !writer_.grows();
+  if (is_first) {
+    if (events_.begins) events_.begins();
     if (const Status grown = writer_.grow(); !grown) return fail(grown.error().message);
   }
   add_clock_reading();
   writer_.flush();
   if (std::string why = writer_.cut_back(); !why.empty()) fail(std::move(why));
+  if (is_first && events_.begun) events_.begun();
 }
 
 bool GrowingTrace::read(const Place& place, std::vector<std::byte>& payload) const {

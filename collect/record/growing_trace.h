@@ -29,9 +29,14 @@ class GrowingTrace {
     std::uint32_t size = 0;
   };
 
-  /// `writer` must outlive it, and packs events from here on. `begins` is called before the file gets its name; it may
-  /// be empty.
-  GrowingTrace(writing::TraceWriter& writer, std::function<void()> begins);
+  /// What is done when there are events. Either may be empty.
+  struct Events {
+    std::function<void()> begins;  ///< before the file gets its name
+    std::function<void()> begun;   ///< it has it, and can be read
+  };
+
+  /// `writer` must outlive it, and packs events from here on.
+  explicit GrowingTrace(writing::TraceWriter& writer, Events events = {});
   GrowingTrace(const GrowingTrace&) = delete;
   GrowingTrace& operator=(const GrowingTrace&) = delete;
 
@@ -62,7 +67,7 @@ class GrowingTrace {
   void fail(std::string why);
 
   writing::TraceWriter& writer_;
-  std::function<void()> begins_;
+  Events events_;
   Descriptor file_;
   std::vector<std::vector<Place>> places_;  // by process
   Time::time_point next_flush_ = Time::now() + kFirstFlush;

@@ -88,6 +88,45 @@ class ViewRuns(unittest.TestCase):
             process.kill()
             process.communicate()
 
+    def test_run_all_view_shows_the_page_while_the_program_runs(self):
+        empty = WORK / "no_browser"
+        empty.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, "PATH": str(empty)}
+        for name in ("SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"):
+            environment.pop(name, None)
+        counts = build("all_counts", "all/counts.c", "-O1", "-pthread", compiler="karst-gcc")
+        trace = str(WORK / "run_all_view.karst")
+        process = subprocess.Popen([KARST, "run", "--all", "--view", "--budget", "off", "-o", trace, counts, "3000000", "1", "0"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        try:
+            url = next(line for line in process.stderr if "http:" in line).strip()
+            self.assertRegex(url, r"^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/$")
+
+            def ask(path):
+                with urllib.request.urlopen(url + path) as answer:
+                    return json.loads(answer.read())
+
+            self.assertEqual(ask("api/progress?wait=1")["phase"], "ready")
+            facts = ask("api/trace")
+            self.assertTrue(facts["growing"])
+            self.assertGreater(facts["calls"], 1000)
+            # The program's output is its own, and its end is waited for as ever.
+            self.assertEqual(process.stdout.readline(), "3000000\n")
+            for line in process.stderr:
+                if "next: karst slow" in line:
+                    break
+            urllib.request.urlopen(url).close()
+            ask("api/progress?wait=1")
+            later = ask("api/trace")
+            self.assertFalse(later["growing"])
+            self.assertGreater(later["calls"], facts["calls"])
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=TIMEOUT)[1]
+            self.assertEqual(process.returncode, 0, said)
+        finally:
+            process.kill()
+            process.communicate()
+
     def test_report_tells_computing_from_waiting(self):
         path = self.states_trace()
         report = {row["function"]: row for row in json.loads(self.run_karst("report", "--format", "json", path))["functions"]}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The page of a trace that grows, served by a `karst view` of its own while the program runs (`karst run --all
+// --view`).
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+namespace karst::cli {
+
+/// One thread at a time. What is not waited for goes on until its last page is closed.
+class LiveView {
+ public:
+  LiveView() = default;
+  LiveView(const LiveView&) = delete;
+  LiveView& operator=(const LiveView&) = delete;
+
+  /// Starts it, in a process group of its own: Ctrl-C is meant for the program. The address comes on stderr, as stdout
+  /// is the program's.
+  void begin(const std::string& file);
+  bool begun() const { return viewer_ > 0; }
+  /// Until its last page is closed, or a signal says that it shall end.
+  void wait();
+
+ private:
+  pid_t viewer_ = -1;
+};
+
+}  // namespace karst::cli
