@@ -111,6 +111,8 @@ class Report(Case):
                 "unwound_calls": 0,
                 "jumped_calls": 0,
                 "tail_calls": 0,
+                "left_calls": 0,
+                "left_max_ns": 0,
                 "total_ns": 2500 + 1_500_000 + 1000 + 300,
                 "self_ns": 2450 + 1_500_000 + 990 + 100,
                 "min_ns": 2500,
