@@ -247,7 +247,7 @@ class SamplesAttach(TracedTest):
 
     def test_words(self):
         done = subprocess.run([KARST, "attach", "1", "-o", "x"], capture_output=True, text=True, timeout=TIMEOUT)
-        self.assertIn("needs a place to wait for: --trigger, or --sample", done.stderr)
+        self.assertIn("needs a place to wait for: --trigger, --sample or --all", done.stderr)
         done = subprocess.run([KARST, "attach", "1", "--sample", "10001"], capture_output=True, text=True, timeout=TIMEOUT)
         self.assertIn("is no number from 0 to 10000", done.stderr)
 
