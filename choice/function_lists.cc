@@ -34,7 +34,7 @@ std::string bracket_regex(std::string_view glob, std::size_t& at) {
     const bool escaped = glob[at] == '\\';
     if (escaped) ++at;
     if (escaped || glob[at] != '-' || at == first || glob[at + 1] == ']') {
-      out += RE2::QuoteMeta(re2::StringPiece(&glob[at], 1)).c_str();
+      out += RE2::QuoteMeta(re2::StringPiece(&glob[at], 1));
     } else {
       out += '-';
     }
@@ -118,10 +118,10 @@ Result<GlobSet> GlobSet::compile(const std::vector<std::string>& globs) {
   for (const std::string& glob : globs) {
     if (glob.empty()) continue;
     if (const std::string problem = format::glob_problem(glob); !problem.empty())
-      return Error{"bad glob \"" + glob + "\": " + problem};
+      return Error{std::string("bad glob \"").append(glob).append("\": ").append(problem)};
     const bool path = format::is_path_glob(glob);
     if (!(path ? set.impl_->paths.add(path_regex(glob)) : set.impl_->names.add(glob_regex(glob))))
-      return Error{"the glob \"" + glob + "\" cannot be handled; make it simpler"};
+      return Error{std::string("the glob \"").append(glob).append("\" cannot be handled; make it simpler")};
   }
   if (!set.impl_->names.compile() || !set.impl_->paths.compile())
     return Error{"the lists of functions are too long to be handled together; shorten them with * and ?"};

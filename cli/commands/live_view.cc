@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/descriptor.h"
 #include "cli/command.h"
@@ -43,7 +44,8 @@ void LiveView::begin(const std::string& file) {
   posix_spawnattr_setsigmask(&attributes, &signals);
   sigfillset(&signals);
   posix_spawnattr_setsigdefault(&attributes, &signals);
-  const char* const arguments[] = {"karst", "view", "--", file.c_str(), nullptr};
+  const std::string path = std::filesystem::absolute(file).string();  // whatever it begins with
+  const char* const arguments[] = {"karst", "view", path.c_str(), nullptr};
   pid_t viewer = -1;
   const int error =
       posix_spawn(&viewer, "/proc/self/exe", &actions, &attributes, const_cast<char**>(arguments), environ);
