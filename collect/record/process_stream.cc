@@ -103,11 +103,20 @@ void ProcessStream::begin_thread(std::uint32_t thread) {
   inherited_blocks_ = write_open_calls({events, ticks}, {index_, thread}, inherited_.complete(), trace_->writer());
 }
 
+void ProcessStream::pass_over(const ArenaBlock& block) {
+  Taken& taken = taken_of(block.thread);
+  taken.gone += block.sequence + 1 - taken.next;
+  taken.next = block.sequence + 1;
+}
+
 bool ProcessStream::take(const ArenaBlock& block) {
   auto events = arena_->read(block, buffer_);
-  if (events.data() == nullptr) return false;  // it was late
-  if (!taken_.contains(block.thread) && block.sequence == 0) begin_thread(block.thread);
+  if (events.data() == nullptr) {  // it was recycled since it was listed
+    pass_over(block);
+    return false;
+  }
   Taken& taken = taken_of(block.thread);
+  if (block.sequence == 0) begin_thread(block.thread);
   if (block.sequence > taken.next) taken.gone += block.sequence - taken.next;
   taken.next = block.sequence + 1;
   if (events.empty()) return true;
@@ -141,16 +150,21 @@ std::size_t ProcessStream::drain(const ArenaView& arena) {
   late_ = arena.began_late() ? 1 : 0;
   handed_out_ = arena.blocks_handed_out();
   seen_.resize(std::max<std::size_t>(seen_.size(), arena.function_count() + std::size_t{1}));
-  const std::vector<ArenaBlock> blocks = arena.ring_blocks();
+  std::size_t count = 0;
+  // Blocks that threads began while the list was made may lack in it, though later ones are there: what is missing
+  // twice is gone. Where that is so threads are about to overwrite more, and the second look comes at once.
+  if (take_listed(count)) take_listed(count);
+  return count;
+}
+
+bool ProcessStream::take_listed(std::size_t& count) {
+  const std::vector<ArenaBlock> blocks = arena_->ring_blocks();
   std::map<std::uint32_t, std::uint64_t> newest;  // which the thread may write to
   for (const ArenaBlock& block : blocks) {
     std::uint64_t& last = newest[block.thread];
     last = std::max(last, block.sequence);
   }
-  // Blocks that threads began while the list was made may lack in it, though later ones are there: what is missing
-  // twice is gone.
   std::map<std::uint32_t, std::uint64_t> missing;
-  std::size_t count = 0;
   for (const ArenaBlock& block : blocks) {
     const auto taken = taken_.find(block.thread);
     const std::uint64_t next = taken != taken_.end() ? taken->second.next : 0;
@@ -163,18 +177,18 @@ std::size_t ProcessStream::drain(const ArenaView& arena) {
   }
   for (auto& [thread, taken] : taken_) taken.missing = 0;
   for (const auto& [thread, next] : missing) taken_of(thread).missing = next + 1;
-  return count;
+  return !missing.empty();
 }
 
 void ProcessStream::finish(const ArenaView& arena) {
   drain(arena);
   arena_ = &arena;
   for (const ArenaBlock& block : arena.ring_blocks()) {
-    Taken& taken = taken_of(block.thread);
-    if (block.sequence < taken.next) continue;
-    if (trace_->failure().empty() && take(block)) continue;
-    taken.gone += block.sequence + 1 - taken.next;
-    taken.next = block.sequence + 1;
+    if (block.sequence < taken_of(block.thread).next) continue;
+    if (trace_->failure().empty())
+      take(block);
+    else
+      pass_over(block);
   }
 }
 

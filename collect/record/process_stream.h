@@ -85,7 +85,11 @@ class ProcessStream {
     std::uint64_t gone = 0;     // blocks
   };
   Taken& taken_of(std::uint32_t thread);
+  /// What threads have left, as far as one list of blocks has it. Returns whether something lacked in it.
+  bool take_listed(std::size_t& count);
+  /// False: it is gone, which is counted.
   bool take(const ArenaBlock& block);
+  void pass_over(const ArenaBlock& block);
   void begin_thread(std::uint32_t thread);
   std::uint64_t shift_of(std::uint32_t thread) const { return late_ + (heir_ == thread ? inherited_blocks_ : 0); }
   StreamSums sums_of_what_is_there(const TailOwner& tail_owner, std::uint64_t min_duration);

@@ -52,6 +52,17 @@ class AllTest(TracedTest):
         run = self.run_traced(self.program(), str(3 * ROUNDS), "0", "2", options=self.OPTIONS)
         self.assert_kept(run, 12 * ROUNDS)
 
+    def test_short_children_have_what_they_were_inside_of(self):
+        run = self.run_traced(self.program(), "100", "0", "3", options=self.OPTIONS)
+        self.assert_whole(run.trace)
+        children = [p for p in run.trace.info["processes"] if p["forked"]]
+        self.assertEqual(len(children), 3)
+        for child in children:
+            done = subprocess.run([KARST, "tree", "--process", str(child["pid"]), "--depth", "2", str(run.trace.path)],
+                                  check=True, capture_output=True, text=True)
+            self.assertRegex(done.stdout, r"main")
+            self.assertRegex(done.stdout, r"work")
+
     def test_without_it_the_newest_are_there(self):
         run = self.run_traced(self.program(), str(ROUNDS), "1", "0", options=("--budget", "off", "--memory", "1M"))
         self.assertGreater(run.trace.info["overwritten_events"], 0)
