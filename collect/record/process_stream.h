@@ -104,7 +104,6 @@ class ProcessStream {
   std::uint64_t handed_out_ = 0;  // blocks of the arena at the last drain()
   std::vector<bool> seen_;
   std::uint64_t late_ = 0;  // 1: no thread's history begins with what it recorded first
-  bool began_ = false;
   StreamSums sums_;
 
   // Of a forked child.
