@@ -239,8 +239,8 @@ Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t k
 
 Status OutputFile::commit(std::span<const std::byte> new_start) {
   if (!published_) {
-    if (const Status done = publish(new_start, size_); !done || memory_ != nullptr) return done;
-  } else if (const Status done = add_second_part(new_start); !done) {
+    if (Status done = publish(new_start, size_); !done || memory_ != nullptr) return done;
+  } else if (Status done = add_second_part(new_start); !done) {
     return done;
   }
   file_ = NewFile();  // what a close could report, fsync has
