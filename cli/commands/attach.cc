@@ -104,14 +104,13 @@ class Followed {
     all_.front().process.history.keep_all(trace);
   }
   int drain() {
-    constexpr int kSlowest = 16;
     collect::History& history = all_.front().process.history;
-    drain_again_ms_ = history.drain_if_due() ? 1 : std::min(2 * drain_again_ms_, kSlowest);
+    const bool any = history.drain_if_due();
     if (growing_->is_flush_due()) {
       history.drain_and_describe({});
       growing_->flush();
     }
-    return drain_again_ms_;
+    return growing_->look_again_after(any);
   }
   bool keeps_all() const { return growing_ != nullptr; }
 
@@ -167,7 +166,6 @@ class Followed {
   std::deque<One> all_;
   std::vector<HeldProcess> coming_;
   std::shared_ptr<collect::GrowingTrace> growing_;
-  int drain_again_ms_ = 1;
 };
 
 /// Signals that ask us to end wait from here on until somebody takes them.

@@ -258,7 +258,6 @@ ProcessStream::Origin Processes::origin_of(const Watched& w) {
 }
 
 int Processes::drain() {
-  constexpr int kSlowest = 16;
   if (!growing_) return -1;
   bool any = false;
   for (Watched& w : watched_)
@@ -268,8 +267,7 @@ int Processes::drain() {
       if (w.left()) w.process.history.drain_and_describe(origin_of(w));
     growing_->flush();
   }
-  drain_again_ms_ = any ? 1 : std::min(2 * drain_again_ms_, kSlowest);
-  return drain_again_ms_;
+  return growing_->look_again_after(any);
 }
 
 void Processes::for_each(const std::function<void(std::size_t, RecordedProcess&)>& use) {

@@ -100,7 +100,6 @@ class Processes {
   static ProcessStream::Origin origin_of(const Watched& watched);
 
   FunctionChooser& chooser_;
-  int drain_again_ms_ = 1;
   std::shared_ptr<GrowingTrace> growing_;  ///< null: what is overwritten is gone
   std::vector<Watched> watched_;           ///< in order of arrival
   std::vector<Silent> silent_;

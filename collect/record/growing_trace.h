@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The trace of a run that keeps every call (`--all`): it grows while the programs run, and can be read at any time.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +51,11 @@ class GrowingTrace {
   bool is_flush_due() const { return Time::now() >= next_flush_; }
   /// The file, which gets its name once it has events, has what was added.
   void flush();
+  /// Milliseconds after which arenas are to be looked at again; `any`: there was something to take this time.
+  int look_again_after(bool any) {
+    constexpr int kSlowest = 16;
+    return look_again_ms_ = any ? 1 : std::min(2 * look_again_ms_, kSlowest);
+  }
   /// Whether the file has its name.
   bool grows() const { return writer_.grows(); }
   /// Why nothing goes in any more; empty: it does.
@@ -73,6 +79,7 @@ class GrowingTrace {
   Time::time_point next_flush_ = Time::now() + kFirstFlush;
   Time::time_point next_reading_{};
   ClockPair begin_ = read_clock_pair();
+  int look_again_ms_ = 1;
   bool has_events_ = false;
   std::string failure_;
 };
