@@ -16,7 +16,7 @@ constexpr std::uint64_t kPeriod = 10'000;
 
 /// main() calls serve(), which is left 100 ns later, `times` times; one of these calls is `slow` ns from the next
 /// event.
-reader::Trace trace_of(int times, int at, std::uint64_t slow, std::uint64_t usual = 50) {
+SampleTrace trace_of(int times, int at, std::uint64_t slow, std::uint64_t usual = 50) {
   SampleTrace sample;
   sample.process(10, "app", {"main", "serve(int)", "next()", "serve(int)"});
   sample.function(kServeLeft).tail_exit = true;
@@ -29,10 +29,10 @@ reader::Trace trace_of(int times, int at, std::uint64_t slow, std::uint64_t usua
     now += kPeriod + behind;
   }
   sample.exit(kMain, now);
-  return sample.open();
+  return sample;
 }
 
-std::vector<analysis::LeftFunction> left_of(const reader::Trace& trace, std::uint64_t least = 0,
+std::vector<analysis::LeftFunction> left_in(const reader::Trace& trace, std::uint64_t least = 0,
                                             const analysis::FunctionSet* functions = nullptr) {
   LeftCallFinder finder(functions);
   for (const reader::Thread& thread : trace.processes()[0].threads) {
@@ -42,9 +42,15 @@ std::vector<analysis::LeftFunction> left_of(const reader::Trace& trace, std::uin
   return finder.take(least, 3);
 }
 
+/// What is found of a trace that need not live longer.
+std::vector<analysis::LeftFunction> left_of(SampleTrace sample, std::uint64_t least = 0) {
+  return left_in(sample.open(), least);
+}
+
 TEST(LeftCalls, MayHaveLastedUntilTheThreadsNextEvent) {
-  const reader::Trace trace = trace_of(20, 7, 5'000'000);
-  const auto left = left_of(trace);
+  SampleTrace sample = trace_of(20, 7, 5'000'000);
+  const reader::Trace trace = sample.open();
+  const auto left = left_in(trace);
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].calls, 20U);
   EXPECT_EQ(left[0].usual_behind, 50U);
@@ -69,9 +75,10 @@ TEST(LeftCalls, OfFewNothingIsUsual) {
 }
 
 TEST(LeftCalls, OfFunctionsThatWereNotAskedForAreNotTold) {
-  const reader::Trace trace = trace_of(20, 7, 5'000'000);
+  SampleTrace sample = trace_of(20, 7, 5'000'000);
+  const reader::Trace trace = sample.open();
   const analysis::FunctionSet others(trace, [](std::string_view name) { return name != "serve(int)"; });
-  EXPECT_TRUE(left_of(trace, 0, &others).empty());
+  EXPECT_TRUE(left_in(trace, 0, &others).empty());
 }
 
 TEST(LeftCalls, TheLastOfItsCallerMayHaveLastedAsLongAsThat) {
@@ -82,7 +89,7 @@ TEST(LeftCalls, TheLastOfItsCallerMayHaveLastedAsLongAsThat) {
   sample.thread(10, "main").enter(kMain, 2'000).enter(kNext, 3'000).enter(kServe, 4'000);
   sample.call(kNext, 4'100, 4'200).exit(kServeLeft, 4'300).exit(kNext, 9'000).exit(kMain, 20'000);
   const reader::Trace trace = sample.open();
-  const auto left = left_of(trace);
+  const auto left = left_in(trace);
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].longest.call.duration, 5'000U);
   EXPECT_EQ(left[0].longest.excess(), 4'700U);
