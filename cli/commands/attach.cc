@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/commands/rotated_files.h"
 #include "cli/commands/samples.h"
 #include "cli/input/chosen_functions.h"
 #include "cli/input/given_options.h"
@@ -74,6 +75,7 @@ struct Options {
   std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
   bool all = false;
+  std::string rotate;
   std::string length;  // empty: until Ctrl-C
   ValueArguments values;
   SystemArguments system;
@@ -109,10 +111,16 @@ class Followed {
     if (growing_->is_flush_due()) {
       history.drain_and_describe({});
       growing_->flush();
+      if (growing_->is_file_full()) next_file(history);
     }
     return growing_->look_again_after(any);
   }
   bool keeps_all() const { return growing_ != nullptr; }
+  void next_file(collect::History& history) {
+    history.end_file({});
+    growing_->end_file();
+    history.begin_file();
+  }
 
   /// Null when its history cannot be had.
   collect::RecordedProcess* find(pid_t pid) {
@@ -486,6 +494,8 @@ int attach(const Options& options) {
   }
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
+  const auto rotation = FileRotation::parse(options.rotate);
+  if (!rotation) return usage_error(rotation.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
   collect::Brought brought;
   auto found = find_sampled(options, *plain, brought);
@@ -517,11 +527,22 @@ int attach(const Options& options) {
     followed.add(process, std::move(target->arena));
   else
     untraced = collect::running_process(process);
-  if (options.all) followed.keep_all(std::make_shared<collect::GrowingTrace>(*writer));
+  std::optional<RotatedFiles> rotated;
+  std::shared_ptr<collect::GrowingTrace> growing;
+  if (options.all) {
+    collect::GrowingTrace::Events events;
+    if (rotation->when.any()) rotated.emplace(output, rotation->keep, !options.no_source).serve(events);
+    growing = std::make_shared<collect::GrowingTrace>(*writer, std::move(events), rotation->when);
+    followed.keep_all(growing);
+  }
   collect::Triggers triggers(std::move(places), options.multi, resolve);
   raise_descriptor_limit();  // an event needs one, and each thread has some
   kernel::StateRecorder recorder(*states);
   recorder.attach(pid);
+  if (growing)
+    growing->complete_files_by([&recorder](writing::TraceWriter& file, std::uint64_t from, std::uint64_t to) {
+      file.add_states(reader::excerpt_states(recorder.look(), from, to));
+    });
   kernel::UsageRecorder usage;
   if (options.usage != "off") usage.start(process);
   kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
@@ -544,9 +565,10 @@ int attach(const Options& options) {
   if (!ended) return fail(ended.error());
   const ClockPair end = read_clock_pair();
   reader::SampleLog samples = sampler.stop();
-  const reader::UsageLog used = usage.stop();
+  reader::UsageLog used = usage.stop();
   std::vector<collect::RecordedProcess> processes = followed.take(!has_triggers);
   reader::StateLog log = recorder.stop();
+  if (growing) growing->leave_out_older(log, samples, used);
   if (!target) processes.push_back(collect::sampled_process(std::move(untraced), begin, resolve.as, samples, log));
   if (processes.empty())
     return fail({*ended == Ended::kProcessGone
@@ -554,8 +576,10 @@ int attach(const Options& options) {
                      : "nothing was reached: no trace was written"});
   if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
   collect::add_sampled_processes(processes, begin, resolve.as, samples, log);
-  return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), used, *writer,
-                        output);
+  const int status = write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), used,
+                                    *writer, output);
+  if (rotated) rotated->tell(*growing);
+  return status;
 }
 
 constexpr const char* kNeedsPlace = "Written when the place is reached";
@@ -608,6 +632,7 @@ void register_attach(Command app, int& status) {
         .type_name("FILE");
     command.add_flag("--all", options->all,
                      "Keep all calls from now on, on the disk, not the newest that fit into its memory");
+    FileRotation::add_option(command, options->rotate);
     command.add_option("--for", options->length, "With --all or --sample: end after TIME (10s, 5m)").type_name("TIME");
     add_state_options(command, options->states);
     command
@@ -652,6 +677,8 @@ void register_attach(Command app, int& status) {
     }
     if (options->all && !options->triggers.empty())
       status = usage_error("--all and --trigger do not go together: all calls are kept, whatever is reached", "attach");
+    else if (!options->rotate.empty() && !options->all)
+      status = usage_error("--rotate is for traces that keep every call: --all is needed, too", "attach");
     else if (options->all && options->raw_events)
       status = usage_error("--all packs events: leave --raw-events out", "attach");
     else

@@ -31,6 +31,7 @@
 #include "cli/commands/live_run.h"
 #include "cli/commands/live_view.h"
 #include "cli/commands/older_trace.h"
+#include "cli/commands/rotated_files.h"
 #include "cli/commands/run_summary.h"
 #include "cli/commands/samples.h"
 #include "cli/input/noting.h"
@@ -74,6 +75,7 @@ struct RunOptions {
   bool no_source = false;
   bool raw_events = false;
   bool all = false;
+  std::string rotate;
   std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
   StateArguments states;
   SystemArguments system;
@@ -221,6 +223,8 @@ class Run {
   int failed() const { return status() != 0 ? status() : kExitFailed; }
 
   const RunOptions& options_;
+  FileRotation rotation_;
+  std::optional<RotatedFiles> rotated_;
   const std::vector<std::string>& command_;
   const collect::RunTimes::Clock::time_point began_ = begin_of_karst();
 
@@ -252,6 +256,12 @@ Status Run::check_together() const {
     return Error{"--fibers=" + fibers + ": boost, stack or none is needed"};
   if (!options_.coroutines.empty() && options_.coroutines != kAllCoroutines && options_.coroutines != kNoCoroutines)
     return Error{"--coroutines=" + options_.coroutines + ": all or none is needed"};
+  if (rotation_.when.any() && !options_.all)
+    return Error{"--rotate is for traces that keep every call: --all is needed, too"};
+  const bool keeps_moments =
+      !options_.triggers.empty() || given_.has(option_index("slowest")) || given_.has(option_index("over"));
+  if (rotation_.when.any() && keeps_moments)
+    return Error{"--rotate goes with no moment to keep (--trigger, --slowest, --over): all calls are kept"};
   if (options_.exec && (options_.view || most_overhead_ != 0))
     return Error{"--exec goes with neither --view nor --fail-overhead: nobody waits for karst then"};
   if (options_.exec && getpid() == 1)
@@ -268,6 +278,9 @@ Run::Ended Run::read_options() {
   if (!options_.fail_overhead.empty() && !format::parse_budget(options_.fail_overhead.c_str(), most_overhead_))
     return usage_error("--fail-overhead " + options_.fail_overhead + ": a share from 0.1% to 100% is needed, like 5%",
                        "run");
+  auto rotation = FileRotation::parse(options_.rotate);
+  if (!rotation) return usage_error(rotation.error().message, "run");
+  rotation_ = *rotation;
   if (const Status fits = check_together(); !fits) return usage_error(fits.error().message, "run");
   calls_alone_ = asks_for_calls(options_, given_);
   return std::nullopt;
@@ -390,8 +403,12 @@ Run::Ended Run::open_outputs() {
     OlderTrace(output_).keep();
     give_to_caller(writer_->duplicate(), output_);
   };
-  if (options_.view) events.begun = [this] { live_view_.begin(output_); };
-  launch_.all = std::make_shared<collect::GrowingTrace>(*writer_, std::move(events));
+  if (options_.view)
+    events.begun = [this] {
+      if (!live_view_.begun()) live_view_.begin(output_);
+    };
+  if (rotation_.when.any()) rotated_.emplace(output_, rotation_.keep, !options_.no_source).serve(events);
+  launch_.all = std::make_shared<collect::GrowingTrace>(*writer_, std::move(events), rotation_.when);
   return std::nullopt;
 }
 
@@ -451,6 +468,7 @@ int Run::tell() {
   if (!shown_live_.empty()) say(shown_live_);
   say_what_is_missing();
   say(printable(summary()));
+  if (rotated_) rotated_->tell(*launch_.all);
   if (live_view_.begun())
     live_view_.wait();
   else if (options_.view)
@@ -527,6 +545,7 @@ void register_run(Command app, int& status) {
     command.add_flag("--all", options->all,
                      "Keep all calls, on the disk, not the newest that fit into --memory; what the disk and karst are "
                      "too slow for is lost and counted");
+    FileRotation::add_option(command, options->rotate);
     command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
     command.add_flag(std::string("--live{") + kLiveToStderr + "}", options->live,
                      "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");

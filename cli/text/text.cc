@@ -88,9 +88,15 @@ Result<std::uint64_t> parse_duration(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  const double scale = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
+  const double scale = unit == "ns"   ? 1
+                       : unit == "us" ? 1e3
+                       : unit == "ms" ? 1e6
+                       : unit == "s"  ? 1e9
+                       : unit == "m"  ? 60e9
+                       : unit == "h"  ? 3600e9
+                                      : 0;
   if (error != std::errc() || scale == 0 || !std::isfinite(value) || value < 0 || value * scale > 9e18) {
-    return Error{fmt::format("'{}' is not a time; write it like 10us, 1.5ms or 2s", text)};
+    return Error{fmt::format("'{}' is not a time; write it like 10us, 1.5ms, 2s or 5m", text)};
   }
   return static_cast<std::uint64_t>(std::llround(value * scale));
 }

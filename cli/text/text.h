@@ -22,7 +22,7 @@ std::string fit_tail(std::string_view text, std::size_t width);
 /// UTC, with milliseconds: "2026-11-21 03:00:00.123 UTC".
 std::string time_text(std::uint64_t realtime_ns);
 
-/// "10us", "1.5ms", "2s", "300ns" (a unit is required) to nanoseconds.
+/// "10us", "1.5ms", "2s", "300ns", "5m", "1h" (a unit is required) to nanoseconds.
 Result<std::uint64_t> parse_duration(std::string_view text);
 
 }  // namespace karst::cli

@@ -468,7 +468,7 @@ std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Even
   if (header.generation != block.generation || generation != block.generation) return {};
   std::size_t count = settled;
   while (count != 0 && events[count - 1] == 0) --count;
-  return events.first(count);
+  return events.first(count).subspan(std::min<std::size_t>(block.skip, count));
 }
 
 }  // namespace karst::collect

@@ -234,6 +234,10 @@ class Launcher {
 
   LaunchResult wait() {
     raise_descriptor_limit();  // each process that lives has one
+    if (options_.all)
+      options_.all->complete_files_by([this](writing::TraceWriter& writer, std::uint64_t from, std::uint64_t to) {
+        writer.add_states(reader::excerpt_states(states_->look(), from, to));
+      });
     processes_.keep_all(options_.all);
     while (!stop_) {
       std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
@@ -278,6 +282,7 @@ class Launcher {
     result_.samples = sampler_.stop();
     result_.usage = usage_.stop();
     result_.recorder = states_;
+    if (options_.all) options_.all->leave_out_older(result_.states, result_.samples, result_.usage);
     judge_watch();
     if (options_.choice.values().has_patterns() && chooser_.meant_for_values() == 0)
       result_.problems.push_back({"no traced function is one that --args or --returns means"});

@@ -176,7 +176,10 @@ void Processes::end(Watched& w) {
   if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
   w.pidfd = Descriptor();
   w.unwatched = false;
-  if (growing_ && growing_->grows()) w.process.history.drain_and_describe(origin_of(w));
+  if (growing_ && (growing_->grows() || growing_->rotates())) {
+    w.process.history.finish_stream();
+    w.process.history.drain_and_describe(outside_of(w));
+  }
   if (w.process.forked) w.process.history.detach();
 }
 
@@ -253,8 +256,26 @@ pid_t Processes::parent_of(pid_t pid) {
   return parent >= 0 ? watched_[static_cast<std::size_t>(parent)].pid : 0;
 }
 
-ProcessStream::Origin Processes::origin_of(const Watched& w) {
-  return {w.process.forked, static_cast<std::uint32_t>(w.process.parent + 1)};
+ProcessStream::Outside Processes::outside_of(const Watched& w) {
+  return {w.process.forked, static_cast<std::uint32_t>(w.process.parent + 1), w.process.wait_status,
+          w.process.end_ticks};
+}
+
+// Those that have ended are of the file that ends, and need not be known any longer.
+void Processes::next_file() {
+  for (Watched& w : watched_) w.process.history.end_file(outside_of(w));
+  growing_->end_file();
+  std::vector<std::int64_t> place(watched_.size(), -1);
+  std::vector<Watched> living;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    Watched& w = watched_[i];
+    if (!w.left()) continue;
+    if (w.process.parent >= 0) w.process.parent = place[static_cast<std::size_t>(w.process.parent)];
+    place[i] = static_cast<std::int64_t>(living.size());
+    living.push_back(std::move(w));
+  }
+  watched_ = std::move(living);
+  for (Watched& w : watched_) w.process.history.begin_file();
 }
 
 int Processes::drain() {
@@ -264,8 +285,9 @@ int Processes::drain() {
     if (w.left()) any = w.process.history.drain_if_due() || any;
   if (growing_->is_flush_due()) {
     for (Watched& w : watched_)
-      if (w.left()) w.process.history.drain_and_describe(origin_of(w));
+      if (w.left()) w.process.history.drain_and_describe(outside_of(w));
     growing_->flush();
+    if (growing_->is_file_full() && left() != 0) next_file();
   }
   return growing_->look_again_after(any);
 }

@@ -97,7 +97,8 @@ class Processes {
   void inherit(Watched& child, const format::ForkOrigin& origin);
   void end(Watched& watched);
   void note_dropped_messages(Watched& watched);
-  static ProcessStream::Origin origin_of(const Watched& watched);
+  static ProcessStream::Outside outside_of(const Watched& watched);
+  void next_file();
 
   FunctionChooser& chooser_;
   std::shared_ptr<GrowingTrace> growing_;  ///< null: what is overwritten is gone

@@ -5,13 +5,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <utility>
+
+#include "kernel/quiet_thread.h"
 
 namespace karst::collect {
 
-GrowingTrace::GrowingTrace(writing::TraceWriter& writer, Events events)
-    : writer_(writer), events_(std::move(events)), file_(writer.duplicate()) {
-  writer.pack_events([this](const format::PackedHeader& header, std::uint64_t offset, std::uint32_t size) {
+GrowingTrace::GrowingTrace(writing::TraceWriter& writer, Events events, const Rotation& rotation)
+    : writer_(writer), events_(std::move(events)), rotation_(rotation) {
+  pack();
+}
+
+void GrowingTrace::pack() {
+  file_ = writer_.duplicate();
+  writer_.pack_events([this](const format::PackedHeader& header, std::uint64_t offset, std::uint32_t size) {
     places_[header.process].push_back({header.thread, header.blocks, header.sequence, header.ticks, offset, size});
   });
 }
@@ -33,7 +41,7 @@ void GrowingTrace::add_clock_reading() {
   if (Time::now() < next_reading_) return;
   next_reading_ = Time::now() + kReadings;
   const ClockPair now = read_clock_pair();
-  Clock clock = make_clock({begin_, now});
+  Clock clock = make_clock({first_, now});
   clock.pairs = {now};
   writer_.add_clock(clock);
 }
@@ -50,6 +58,79 @@ void GrowingTrace::flush() {
   writer_.flush();
   if (std::string why = writer_.cut_back(); !why.empty()) fail(std::move(why));
   if (is_first && events_.begun) events_.begun();
+}
+
+std::uint64_t GrowingTrace::to_ticks(std::chrono::nanoseconds time) const {
+  const std::uint64_t rate = make_clock({first_, read_clock_pair()}).ticks_per_second;
+  return static_cast<std::uint64_t>(static_cast<double>(time.count()) * 1e-9 * static_cast<double>(rate));
+}
+
+bool GrowingTrace::is_file_full() const {
+  if (!rotates() || is_finishing_) return false;  // the ring cannot wait until the one before is whole
+  // A disk that was full may have room again.
+  constexpr auto kTryAgain = std::chrono::seconds(10);
+  const auto age = Time::now() - file_began_;
+  if (!failure_.empty()) return age >= kTryAgain;
+  return has_events_ && ((rotation_.bytes != 0 && writer_.size() >= rotation_.bytes) ||
+                         (rotation_.time.count() != 0 && age >= rotation_.time));
+}
+
+void GrowingTrace::end_file() {
+  flush();
+  if (failure_.empty()) {
+    next_reading_ = {};
+    add_clock_reading();
+    if (add_rest_) add_rest_(writer_, files_ == 0 ? begin_.ticks : earliest(), read_clock_pair().ticks);
+  }
+  finish_older();
+  auto next = events_.next();
+  if (!next) {
+    file_began_ = Time::now();
+    return fail(next.error().message);
+  }
+  if (writer_.grows())
+    finish_in_background(std::exchange(writer_, std::move(*next)));
+  else
+    writer_ = std::move(*next);
+  begin_file();
+}
+
+// Bringing it to the disk takes seconds, in which the ring is to be emptied.
+void GrowingTrace::finish_in_background(writing::TraceWriter writer) {
+  ++files_;
+  auto shared = std::make_shared<writing::TraceWriter>(std::move(writer));
+  const auto finish = [this, shared] {
+    if (const Status kept = shared->keep_events(); !kept) problems_.push_back({kept.error().message, 1});
+    if (events_.whole) events_.whole();
+    is_finishing_ = false;
+  };
+  is_finishing_ = true;
+  finishing_ = kernel::start_thread("karst-finish", finish);
+  if (!finishing_.joinable()) finish();
+}
+
+void GrowingTrace::leave_out_older(reader::StateLog& states, reader::SampleLog& samples,
+                                   reader::UsageLog& usage) const {
+  if (files_ == 0) return;
+  constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+  states = reader::excerpt_states(states, earliest(), kEnd);
+  samples = reader::excerpt_samples(samples, earliest(), kEnd);
+  usage = reader::excerpt_usage(usage, earliest(), kEnd);
+}
+
+void GrowingTrace::finish_older() {
+  if (finishing_.joinable()) finishing_.join();
+}
+
+void GrowingTrace::begin_file() {
+  file_began_ = Time::now();
+  failure_.clear();
+  places_.clear();
+  has_events_ = false;
+  begin_ = read_clock_pair();
+  next_reading_ = {};
+  next_flush_ = Time::now() + kFirstFlush;
+  pack();
 }
 
 bool GrowingTrace::read(const Place& place, std::vector<std::byte>& payload) const {

@@ -32,10 +32,20 @@ bool History::drain_if_due() {
   return true;
 }
 
-void History::drain_and_describe(const ProcessStream::Origin& origin) {
+void History::drain_and_describe(const ProcessStream::Outside& outside) {
   if (!stream_ || !arena_) return;
-  stream_->drain(*arena_);
-  stream_->describe(*arena_, origin);
+  stream_->drain_up_to_now(*arena_);
+  stream_->describe(*arena_, outside);
+}
+
+void History::end_file(const ProcessStream::Outside& outside) {
+  if (!stream_) return;
+  if (arena_) stream_->end_file(*arena_, outside);
+  stream_->add_switches(switches());
+}
+
+void History::begin_file() {
+  if (stream_ && arena_) stream_->begin_file(*arena_);
 }
 
 void History::finish_stream() {
@@ -95,8 +105,9 @@ reader::Process History::process() const {
   if (!stream_) return process;
   // What was overwritten is in the trace, but what was not taken in time.
   process.overwritten_events = 0;
+  std::erase_if(process.threads, [this](const reader::Thread& thread) { return !stream_->is_of_file(thread); });
   for (reader::Thread& thread : process.threads) {
-    thread.overwritten_events = stream_->gone(thread.index);
+    stream_->complete(thread);
     process.overwritten_events += thread.overwritten_events;
   }
   return process;
@@ -112,6 +123,7 @@ std::vector<ArenaBlock> History::blocks() const {
   std::vector<ArenaBlock> blocks = arena_ ? arena_->blocks() : copy_->blocks;
   if (stream_) {
     std::erase_if(blocks, [this](const ArenaBlock& b) { return stream_->has(b.thread, b.sequence); });
+    for (ArenaBlock& block : blocks) stream_->number_as_in_file(block);
     for (ArenaBlock block : stream_->blocks()) {
       block.generation = kStreamed;
       blocks.push_back(block);
@@ -239,6 +251,12 @@ OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64
   const auto [at, fresh_point] = points_.try_emplace(thread->index);
   Point& point = at->second;
   if (fresh_point && inherited != inherited_.end()) point.open = inherited->second;
+  const ProcessStream* const stream = history.stream();
+  if (stream != nullptr && (fresh_point || point.file != stream->file())) {
+    point.file = stream->file();
+    const ProcessStream::Base* const base = stream->base_of(thread->index);
+    if (base != nullptr) point = {base->number, base->open, stream->file()};
+  }
   std::vector<ArenaBlock> blocks = history.blocks();
   std::erase_if(blocks, [&](const ArenaBlock& b) {
     return b.thread != thread->index || b.sequence < point.next_sequence || b.ticks > ticks;

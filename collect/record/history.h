@@ -32,8 +32,11 @@ class History {
   /// returns whether there was something to take.
   void keep_all(const std::shared_ptr<GrowingTrace>& trace) { stream_ = std::make_unique<ProcessStream>(trace); }
   bool drain_if_due();
-  /// All blocks that threads have left, and the tables, go into the trace.
-  void drain_and_describe(const ProcessStream::Origin& origin);
+  /// All that was recorded by now, and the tables, go into the trace.
+  void drain_and_describe(const ProcessStream::Outside& outside);
+  /// The trace goes on in another file (ProcessStream).
+  void end_file(const ProcessStream::Outside& outside);
+  void begin_file();
   /// Nothing more is taken: what the arena holds now is in the trace.
   void finish_stream();
   /// Null: only the newest is kept.
@@ -129,6 +132,7 @@ class OpenCallsOf {
   struct Point {
     std::uint64_t next_sequence = 0;
     OpenCalls open;
+    std::uint32_t file = 0;  ///< of a trace that grows
   };
   std::unordered_map<std::uint32_t, Point> points_;         // by thread index
   std::unordered_map<std::uint32_t, OpenCalls> inherited_;  // by tid

@@ -51,6 +51,13 @@ void renumber(reader::Process& child, const Renumbering& ids) {
   child.functions = std::move(functions);
 }
 
+std::vector<reader::Switch> renumber(const std::vector<reader::Switch>& switches, const Renumbering& ids) {
+  std::vector<reader::Switch> renumbered;
+  for (const reader::Switch& s : switches)
+    for (const reader::Switch& known : ids(s)) renumbered.push_back(known);
+  return renumbered;
+}
+
 std::uint64_t write_open_calls(const OpenEvents& open, const ThreadPlace& place, bool is_complete,
                                writing::TraceWriter& writer) {
   // What began before is not known: a thread whose history does not begin at 0 may return from calls without an enter.

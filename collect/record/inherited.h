@@ -24,6 +24,9 @@ bool take_names(reader::Process& child, const reader::Process& ancestor, const R
 /// Of a child whose events are in the file already, with ids as they were met there.
 void renumber(reader::Process& child, const Renumbering& ids);
 
+/// Each becomes one for each run of new ids.
+std::vector<reader::Switch> renumber(const std::vector<reader::Switch>& switches, const Renumbering& ids);
+
 /// Where events go.
 struct ThreadPlace {
   std::uint32_t process = 0;

@@ -58,6 +58,9 @@ class OpenCalls : public walk::PlainWalker<OpenCalls, walk::GrowingMemory<KnownC
   /// False when calls may be open whose enter was not among the events.
   bool complete() const { return complete_; }
 
+  /// Ticks of the latest event.
+  std::uint64_t latest_ticks() const { return latest(); }
+
   // The walker's.
   void began(Open& open) { open.extra.entered = open.begin; }
   void ended(Open*, std::size_t, std::uint64_t, walk::Way) {}

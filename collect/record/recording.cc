@@ -233,7 +233,6 @@ void Recording::Impl::add(RecordedProcess recorded) {
     if (const ProcessStream* const stream = r.history.stream(); stream != nullptr && stream->ids()) {
       w.ids = stream->ids();
       renumber(p, *w.ids);
-      for (reader::Thread& t : p.threads) t.inherited = stream->inherited_by(t.index);
     } else {
       w.ids.emplace();
       renumber(p, image_.back() < p.index ? processes_[image_.back()] : kNobody, r.inherited, *w.ids);
@@ -280,12 +279,7 @@ void Recording::Impl::write_history(reader::Process& p, Span& span) {
   // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
   // them.
   std::vector<reader::Switch> switches = recorded_[p.index].history.switches();
-  if (const auto& ids = all_[p.index].ids) {
-    std::vector<reader::Switch> renumbered;
-    for (const reader::Switch& s : switches)
-      for (const reader::Switch& known : (*ids)(s)) renumbered.push_back(known);
-    switches = std::move(renumbered);
-  }
+  if (const auto& ids = all_[p.index].ids) switches = renumber(switches, *ids);
   std::erase_if(switches, [this](const reader::Switch& s) { return s.begin_ticks > options_.to; });
   summary_.calls_are_about = summary_.calls_are_about || !switches.empty();
   writer_.add_switches(p.index, switches);

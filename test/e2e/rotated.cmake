@@ -1,0 +1,1 @@
+e2e_methods(rotated rotated)
