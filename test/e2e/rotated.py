@@ -123,7 +123,7 @@ class Rotated(TracedTest):
         deadline = time.monotonic() + support.TIMEOUT
         while not path.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1)
+        time.sleep(2.5)  # beyond the second flush
         os.killpg(karst.pid, signal.SIGKILL)
         karst.wait()
         self.run_rotated("1h", seconds=1)
