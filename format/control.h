@@ -21,6 +21,9 @@
 
 namespace karst::format {
 
+/// The maintenance process's own name, as /proc/PID/comm has it. It has the program's executable and arguments.
+inline constexpr const char* kMaintenanceName = "karst-maint";
+
 struct ArenaControl {
   // Wanted: written by requesters.
   std::uint32_t request;        ///< futex; raised by each request

@@ -15,6 +15,7 @@
 #include "cli/text/terminal.h"
 #include "cli/text/text.h"
 #include "collect/live/control.h"
+#include "format/control.h"
 
 namespace karst::cli {
 namespace {
@@ -146,6 +147,7 @@ Result<pid_t> find_number(const std::string& text) {
   std::vector<Candidate> all, named;
   std::vector<std::string> names;
   for (const collect::ProcessFacts& facts : collect::find_processes()) {
+    if (facts.comm == format::kMaintenanceName) continue;
     all.push_back({facts.pid, collect::user_name(facts.uid), facts.name});
     names.push_back(facts.name);
     if (facts.name == text || facts.comm == text) named.push_back(all.back());

@@ -141,7 +141,7 @@ void work() {
 void begin() {
   store(g_leave, 0U);
   set_state(ControlThread::kRunning);
-  if (!g_process.start(work, "karst-maint")) set_state(ControlThread::kNone);
+  if (!g_process.start(work, kMaintenanceName)) set_state(ControlThread::kNone);
 }
 
 /// In a vfork's child, and in a child by a bare fork, all that is here is its parent's.

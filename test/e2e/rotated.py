@@ -106,6 +106,25 @@ class Rotated(TracedTest):
         ticks = [sum(1 for call in rows_of("calls", file, "--function", "^tick$")) for file in self.files(path)[:-1]]
         self.assertTrue(all(count >= 1 for count in ticks), ticks)
 
+    def test_some_seconds_of_every_minute(self):
+        """As a timer would have it: by name, and off in between."""
+        name = self.directory / "timed-server"
+        name.write_bytes(self.program().read_bytes())
+        name.chmod(0o755)
+        program = subprocess.Popen([str(name), "60"], stdout=subprocess.DEVNULL)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        path = self.directory / "timed.karst"
+        for _ in range(4):
+            subprocess.run([KARST, "attach", "timed-server", "--all", "--rotate", "1h:2", "--for", "1s", "--sched", "off",
+                            "-o", str(path)], capture_output=True, text=True, check=True, timeout=support.TIMEOUT)
+            subprocess.run([KARST, "off", "timed-server"], capture_output=True, check=True, timeout=support.TIMEOUT)
+            time.sleep(1.1)  # so that names differ
+        files = self.files(path)
+        self.assertEqual(len(files), 3)
+        for file in files:
+            self.assertIn("request", {row["name"] for row in rows_of("report", file)})
+
     def test_only_the_newest_stay(self):
         path, _, _ = self.run_rotated("1s:2", seconds=5)
         self.assertLessEqual(len(self.files(path)), 4)  # two, the one that grew, and one that ended as the program did
