@@ -10,6 +10,7 @@
 #include "analysis/selection.h"
 #include "columns/scope.h"
 #include "reader/model.h"
+#include "reader/pieces.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -25,9 +26,17 @@ class Parts {
 
   /// All of `calls`, with the states that the trace has of the thread. Good until the next call of this, and as long as
   /// `calls` is.
-  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls);
+  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls) {
+    return of(thread, reader::whole_piece(calls));
+  }
   /// The same with these states in the trace's stead; null: nothing is known of them.
   const columns::Scope::Part& of(const reader::Thread& thread, const reader::Calls& calls,
+                                 const reader::ThreadStates* states) {
+    return of(thread, reader::whole_piece(calls), states);
+  }
+  /// The same of a piece of them.
+  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Piece& piece);
+  const columns::Scope::Part& of(const reader::Thread& thread, const reader::Piece& piece,
                                  const reader::ThreadStates* states);
   /// What the last call of these returned.
   const columns::Scope::Part& latest() const { return part_; }
@@ -39,7 +48,7 @@ class Parts {
   const std::vector<bool>& wanted() const { return wanted_; }
 
  private:
-  void number(std::uint32_t process, const reader::Calls& calls);
+  void number(std::uint32_t process, const reader::Piece& piece);
 
   const reader::Trace& trace_;
   const FunctionSet* const asked_for_;

@@ -8,17 +8,68 @@
 #include <utility>
 
 #include "analysis/values.h"
+#include "columns/duration_counts.h"
 #include "columns/settle.h"
 #include "columns/table.h"
-#include "reader/column.h"
+#include "reader/pieces.h"
 
 namespace karst::analysis {
 namespace {
 
-// The durations of a function's complete calls in one thread.
-struct FunctionPiece {
-  std::uint32_t function;
-  std::span<std::uint64_t> durations;
+/// A call that may have lasted about as long as its thread.
+struct LongCall {
+  std::uint64_t piece;  // number of the piece in which it was sent
+  std::uint32_t number, id;
+  std::uint64_t duration;
+};
+
+/// Calls that lasted nine tenths of their thread's time, and were their function's only ones in it.
+class LongCalls {
+ public:
+  /// Of a thread, one piece after the other.
+  void add(const reader::Piece& piece, const columns::Scope::Part& part) {
+    ++piece_;
+    const reader::Calls& calls = piece.calls;
+    reader::each_sent(piece, [&](std::uint32_t row) {
+      const std::uint32_t id = calls.function[row];
+      if (id >= rows_of_.size()) rows_of_.resize(id + std::size_t{1});
+      ++rows_of_[id];
+      const std::uint64_t duration = calls.duration[row];
+      // The thread lasts at least until now.
+      if (duration < most_of(calls.begin[row] + duration - calls.first_ticks)) return;
+      if (!reader::call_is_open(calls.marks[row]) && found_.size() < kMost)
+        found_.push_back({piece_, part.function(row), id, duration});
+    });
+    if (piece.end != 0) drop_shorter(most_of(calls.begin[piece.end - 1] - calls.first_ticks));
+  }
+  /// Behind all pieces of the thread: calls `use(number)` for each, by the number of its function.
+  template <typename Use>
+  void take(const reader::Calls& calls, Use&& use) {
+    drop_shorter(most_of(calls.last_ticks - calls.first_ticks));
+    // They are within each other, and who is sent later is outside.
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const LongCall& a, const LongCall& b) { return a.piece > b.piece; });
+    // What is called more than once is work, however long one call of it took, and so is what that called.
+    for (const LongCall& of : found_) {
+      if (rows_of_[of.id] > 1) break;
+      use(of.number);
+    }
+    found_.clear();
+    std::fill(rows_of_.begin(), rows_of_.end(), 0);
+    piece_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{1} << 16;
+  static std::uint64_t most_of(std::uint64_t ticks) { return ticks / 10 * 9; }
+  void drop_shorter(std::uint64_t least) {
+    const auto shorter = [least](const LongCall& of) { return of.duration < least; };
+    found_.erase(std::remove_if(found_.begin(), found_.end(), shorter), found_.end());
+  }
+
+  std::uint64_t piece_ = 0;
+  std::vector<std::uint64_t> rows_of_;  // by id
+  std::vector<LongCall> found_;
 };
 
 }  // namespace
@@ -30,8 +81,9 @@ struct ReportBuilder::Impl {
   std::vector<std::uint64_t> thread_long;  // by function
   std::vector<std::uint64_t> noting;       // by function: ticks
   columns::TableSums sums;
-  std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
-  std::vector<FunctionPiece> pieces;
+  std::vector<columns::DurationCounts> durations;  // by function
+  LongCalls long_calls;
+  bool has_rows = false;  // the thread at hand
 
   CallGroups* const groups;  // null: rows are functions
 
@@ -44,56 +96,49 @@ struct ReportBuilder::Impl {
     return groups != nullptr ? number != CallGroups::kOthers : parts.wanted()[number];
   }
 
-  void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
-    if (calls.size() != 0) ++(thread.fiber ? report.fibers : report.threads);
+  void add(const reader::Thread& thread, const reader::Piece& piece, const reader::ThreadStates* states) {
+    if (piece.last) return end_thread(thread, piece.calls);
+    const columns::Scope::Part& all = parts.of(thread, piece, states);
+    if (piece.end == 0) return;
+    has_rows = true;
+    const columns::Scope::Part& part = groups != nullptr ? groups->of(thread, piece.calls, all) : all;
+    sums.grow(rows());
+    sums.add(part, report.has_states);
+    keep_durations(part, piece);
+    long_calls.add(piece, part);
+    if (groups == nullptr && piece.calls.call_cost != 0) count_noting(part, piece);
+  }
+
+  void end_thread(const reader::Thread& thread, const reader::Calls& calls) {
+    if (std::exchange(has_rows, false)) ++(thread.fiber ? report.fibers : report.threads);
     report.events += calls.events;
     report.out_of_order += calls.out_of_order;
     report.unmatched_exits += calls.unmatched_exits;
     report.missing_exits += calls.missing_exits;
     report.unknown_ids += calls.unknown_ids;
     report.missing_blocks += calls.missing_blocks;
-    const columns::Scope::Part& all = parts.of(thread, calls, states);
-    if (calls.size() == 0) return;
-    const columns::Scope::Part& part = groups != nullptr ? groups->of(thread, calls, all) : all;
-    sums.grow(rows());
-    sums.add(part, report.has_states);
-    keep_durations(part);
-    count_thread_long(part, calls);
-    if (groups == nullptr && calls.call_cost != 0) count_noting(part, calls);
+    thread_long.resize(rows());
+    long_calls.take(calls, [this](std::uint32_t number) { ++thread_long[number]; });
   }
 
   /// A group's calls are not known by their notes alone.
-  void count_noting(const columns::Scope::Part& part, const reader::Calls& calls) {
+  void count_noting(const columns::Scope::Part& part, const reader::Piece& piece) {
     noting.resize(rows());
-    for (const reader::Note& note : calls.notes) {
+    const reader::Calls& calls = piece.calls;
+    for (const reader::Note& note : std::span(calls.notes).first(piece.notes)) {
       const std::uint32_t of = note.name == 0 && note.row < calls.size() ? calls.function[note.row] : note.name;
       if (of < part.function_of.size() && part.function_of[of] < noting.size())
         noting[part.function_of[of]] += ticks_of_tracing(calls, note);
     }
   }
 
-  void count_thread_long(const columns::Scope::Part& part, const reader::Calls& calls) {
-    const std::uint64_t least = (calls.last_ticks - calls.first_ticks) / 10 * 9;
-    thread_long.resize(rows());
-    // They are within each other, outermost first. What is called more than once is work, however long one call of it
-    // took, and so is what that called.
-    for (std::uint32_t row = 0; row < calls.size(); ++row) {
-      if (calls.duration[row] < least || reader::call_is_open(calls.marks[row])) continue;
-      if (std::count(calls.function.begin(), calls.function.end(), calls.function[row]) > 1) return;
-      ++thread_long[part.function(row)];
-    }
-  }
-
-  void keep_durations(const columns::Scope::Part& part) {
-    std::vector<columns::Durations::Wanted> of_thread;
-    for (const auto& [function, complete] : sums.latest()) {
-      if (is_wanted(function) && complete != 0) of_thread.push_back({function, complete});
-    }
-    columns::Durations durations(of_thread, rows());
-    durations.add(part);
-    for (std::size_t slot = 0; slot < of_thread.size(); ++slot)
-      pieces.push_back({of_thread[slot].function, durations.of(slot)});
-    store.push_back(durations.take());
+  void keep_durations(const columns::Scope::Part& part, const reader::Piece& piece) {
+    durations.resize(rows());
+    reader::each_sent(piece, [&](std::uint32_t row) {
+      const std::uint32_t number = part.function(row);
+      if (columns::is_complete(piece.calls.marks[row]) && is_wanted(number))
+        durations[number].add(part.duration_of(row));
+    });
   }
 
   StateReport state_report(const reader::StateTimes& times) const {
@@ -102,7 +147,7 @@ struct ReportBuilder::Impl {
     return {ns(times.running), ns(times.runnable), ns(times.blocked), ns(times.unknown)};
   }
 
-  FunctionReport row_of(std::uint32_t number, std::span<std::uint64_t> durations) const {
+  FunctionReport row_of(std::uint32_t number) const {
     const reader::Clock& clock = trace.clock();
     const columns::FunctionSums& of = sums.functions()[number];
     FunctionReport row;
@@ -134,33 +179,19 @@ struct ReportBuilder::Impl {
     row.tracing_ns = clock.to_ns(of.tracing / format::kCallCostUnit + (number < noting.size() ? noting[number] : 0));
     row.total_states = state_report(of.total_states);
     row.self_states = state_report(of.self_states);
-    if (durations.empty()) return row;
+    if (durations[number].empty()) return row;
     row.min_ns = clock.to_ns(of.min);
     row.max_ns = clock.to_ns(of.max);
     row.mean_ns = ns(of.sum) / of.complete;
-    const columns::Percentiles found = columns::percentiles(durations);
+    const columns::Percentiles found = durations[number].percentiles();
     row.p50_ns = clock.to_ns(found.p50);
     row.p99_ns = clock.to_ns(found.p99);
     return row;
   }
 
   void make_rows() {
-    std::stable_sort(pieces.begin(), pieces.end(),
-                     [](const FunctionPiece& a, const FunctionPiece& b) { return a.function < b.function; });
-    std::vector<std::uint64_t> joined;
-    auto piece = pieces.begin();
-    for (std::uint32_t number = 0; number < sums.functions().size(); ++number) {
-      const auto first = piece;
-      while (piece != pieces.end() && piece->function == number) ++piece;
-      if (!is_wanted(number) || !sums.functions()[number].seen) continue;
-      if (piece - first == 1) {  // already in one place
-        report.functions.push_back(row_of(number, first->durations));
-        continue;
-      }
-      joined.clear();
-      for (auto p = first; p != piece; ++p) joined.insert(joined.end(), p->durations.begin(), p->durations.end());
-      report.functions.push_back(row_of(number, joined));
-    }
+    for (std::uint32_t number = 0; number < sums.functions().size(); ++number)
+      if (is_wanted(number) && sums.functions()[number].seen) report.functions.push_back(row_of(number));
   }
 };
 
@@ -169,34 +200,27 @@ ReportBuilder::ReportBuilder(const reader::Trace& trace, const FunctionSet* func
 ReportBuilder::~ReportBuilder() = default;
 
 void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls) {
+  add(thread, reader::whole_piece(calls));
+  add(thread, reader::last_piece(calls));
+}
+
+void ReportBuilder::add(const reader::Thread& thread, const reader::Piece& piece) {
   const reader::States& states = impl_->trace.states();
-  if (states.empty()) {
-    impl_->add(thread, calls, nullptr);
-    return;
-  }
+  impl_->report.has_states = impl_->report.has_states || !states.empty();
   const std::uint32_t pid = impl_->trace.processes()[thread.process].pid;
-  add(thread, calls, states.of(pid, thread.tid));
+  impl_->add(thread, piece, states.empty() ? nullptr : states.of(pid, thread.tid));
 }
 
 void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
   impl_->report.has_states = true;
-  impl_->add(thread, calls, states);
+  impl_->add(thread, reader::whole_piece(calls), states);
+  impl_->add(thread, reader::last_piece(calls), states);
 }
 
 const Parts& ReportBuilder::parts() const { return impl_->parts; }
 
 std::vector<std::uint64_t> ReportBuilder::durations_of(std::uint32_t number) const {
-  const auto [first, last] =
-      std::equal_range(impl_->pieces.begin(), impl_->pieces.end(), FunctionPiece{number, {}},
-                       [](const FunctionPiece& a, const FunctionPiece& b) { return a.function < b.function; });
-  std::vector<std::uint64_t> durations;
-  std::size_t size = 0;
-  for (auto piece = first; piece != last; ++piece) size += piece->durations.size();
-  durations.reserve(size);
-  reader::touch_ahead(durations.data(), size * sizeof(std::uint64_t));
-  for (auto piece = first; piece != last; ++piece)
-    durations.insert(durations.end(), piece->durations.begin(), piece->durations.end());
-  return durations;
+  return number < impl_->durations.size() ? impl_->durations[number].values() : std::vector<std::uint64_t>();
 }
 
 Report ReportBuilder::finish() {

@@ -13,8 +13,8 @@
 // blocked, and not known; the four add up to the time. A thread without states counts as not known.
 //
 // Percentiles are exact, by the nearest rank: p99 is the shortest duration that at least 99% of the calls
-// don't exceed. That takes all durations of the trace in memory (8 bytes a call) beside the
-// calls of one thread; they are kept sorted by function so that no call needs a hash.
+// don't exceed. So all durations are kept, as columns/duration_counts.h does it: 8 bytes a call at most, and 8 MiB for
+// all calls of a function below half a millisecond.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -94,7 +94,9 @@ class ReportBuilder {
   ReportBuilder(ReportBuilder&&) = delete;
 
   void add(const reader::Thread& thread, const reader::Calls& calls);
-  /// The same with these states in the trace's stead; null: nothing is known of this thread's.
+  /// The next piece of a thread's calls, up to the last one; without groups.
+  void add(const reader::Thread& thread, const reader::Piece& piece);
+  /// All of a thread's with these states in the trace's stead; null: nothing is known of this thread's.
   void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states);
   /// The functions, and the thread that was added last as columns/ takes it, for what is added up beside the report.
   const Parts& parts() const;

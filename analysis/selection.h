@@ -72,6 +72,9 @@ struct CallFilter {
   std::optional<std::uint64_t> request{};
   /// Without calls of these functions, as if they were not traced: what they call is their callers'.
   const FunctionSet* without = nullptr;
+
+  /// Whether nothing is set.
+  bool passes_all() const { return !range && below == nullptr && min_ticks == 0 && !request && without == nullptr; }
 };
 
 /// Takes the rows that do not pass out of `calls`. Those that stay have the same order; a call whose caller is gone has

@@ -35,8 +35,8 @@ class CostSums {
       : calls_(calls), range_(range), taken_(taken), cost_(cost) {}
 
   /// `parent`: as the columns have it; or none, to whom nothing is told.
-  void add(std::size_t row, std::uint32_t parent) {
-    const std::uint64_t own = cost_.inside(calls_, row);
+  void add(std::size_t row, std::uint32_t parent, bool has_called = false) {
+    const std::uint64_t own = cost_.inside(calls_, row, has_called);
     const std::uint64_t within = taken_[row];
     taken_[row] = within + own;
     if (parent == reader::kNoParent) return;
@@ -89,9 +89,33 @@ void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std
   add_all(columns::CallColumns(calls), cost, noted_costs(calls), range, calls.taken);
 }
 
-std::vector<NotedCost> noted_costs(const reader::Calls& calls) {
+void CostOfPieces::take_out(const reader::Piece& piece, reader::Calls& calls) {
+  if (cost_.call == 0) return;
+  calls.call_cost = cost_.call;
+  calls.usual_call_cost = cost_.usual();
+  calls.taken.clear();
+  calls.taken.resize(piece.end);
+  std::copy_n(carried_.begin(), std::min<std::size_t>(piece.carried, piece.end), calls.taken.begin());
+  const columns::CallColumns columns(calls);
+  const auto is_there = [&](std::uint32_t row) { return row < piece.end; };
+  add_noted(columns, noted_costs(calls, piece.notes), std::nullopt, is_there, calls.taken);
+  CostSums sums(columns, cost_, std::nullopt, calls.taken);
+  auto open = piece.open.rbegin();
+  for (std::uint32_t row = piece.end; row-- > 0;) {
+    if (open != piece.open.rend() && *open == row)
+      ++open;
+    else
+      sums.add(row, calls.parent[row], row < piece.parted);
+  }
+  carried_.clear();
+  for (const std::uint32_t row : piece.open) carried_.push_back(calls.taken[row]);
+}
+
+std::vector<NotedCost> noted_costs(const reader::Calls& calls) { return noted_costs(calls, calls.notes.size()); }
+
+std::vector<NotedCost> noted_costs(const reader::Calls& calls, std::size_t notes) {
   std::vector<NotedCost> costs;
-  for (const reader::Note& note : calls.notes)
+  for (const reader::Note& note : std::span(calls.notes).first(notes))
     if (const std::uint64_t took = ticks_of_tracing(calls, note); took != 0)
       costs.push_back({note.row, note.ticks, took});
   return costs;

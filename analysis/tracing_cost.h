@@ -22,6 +22,7 @@
 #include "format/trace.h"
 #include "reader/column.h"
 #include "reader/model.h"
+#include "reader/pieces.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {
@@ -38,8 +39,9 @@ class CostOfCalls {
   explicit CostOfCalls(const reader::CallCost& cost)
       : inside_(cost.inside), outside_(cost.call - cost.inside), event_(cost.off_by / 2) {}
   /// Of the call of this row, between its begin and its end. All calls of the thread must be there.
-  std::uint64_t inside(const columns::CallColumns& calls, std::size_t row) const {
-    const bool is_alone = row + 1 == calls.size() || calls.parent[row + 1] != row;
+  /// `has_called`: it is known that there were calls within it.
+  std::uint64_t inside(const columns::CallColumns& calls, std::size_t row, bool has_called = false) const {
+    const bool is_alone = !has_called && (row + 1 == calls.size() || calls.parent[row + 1] != row);
     return is_alone ? inside_alone(calls.duration[row]) : inside_;
   }
   /// Of a usual one.
@@ -61,6 +63,18 @@ class CostOfCalls {
 /// outside of `range` are not counted; to be used before these are taken out of `calls`.
 void take_cost_out(reader::Calls& calls, const reader::CallCost& cost, const std::optional<columns::TickRange>& range);
 
+/// The same as take_cost_out() of all of a thread's calls, for its pieces one after the other.
+class CostOfPieces {
+ public:
+  explicit CostOfPieces(const reader::CallCost& cost) : cost_(cost) {}
+  /// `calls`: those of the piece.
+  void take_out(const reader::Piece& piece, reader::Calls& calls);
+
+ private:
+  const reader::CallCost cost_;
+  std::vector<std::uint64_t> carried_;  // what was taken so far of the calls that are open
+};
+
 /// What tracing took of a call beside its events: to note values, and what it noted of itself (format/note.h).
 struct NotedCost {
   std::uint64_t row;    ///< of the call
@@ -69,6 +83,8 @@ struct NotedCost {
 };
 /// Of the calls of one thread, with their notes.
 std::vector<NotedCost> noted_costs(const reader::Calls& calls);
+/// The same of the first `notes` notes.
+std::vector<NotedCost> noted_costs(const reader::Calls& calls, std::size_t notes);
 
 /// The same as take_cost_out() of columns that somebody else has; the result views `taken` beside them.
 columns::CallColumns without_cost(columns::CallColumns calls, const reader::CallCost& cost,

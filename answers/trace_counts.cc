@@ -13,22 +13,45 @@
 #include "analysis/selection.h"
 #include "base/plain_name.h"
 #include "base/text.h"
+#include "reader/pieces.h"
 
 namespace karst::answers {
 namespace {
 
 using CallsByName = std::map<std::string, std::uint64_t>;
 
-/// Adds calls that have no end though their caller has one.
-void add_unended(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls,
-                 CallsByName& of) {
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    const auto ended = [&](std::size_t at) { return (calls.marks[at] & reader::kCallOpenEnd) == 0; };
-    const std::uint32_t parent = calls.parent[row];
-    if (ended(row) || parent == reader::kNoParent || !ended(parent) || reader::call_is_cut(calls.marks[row])) continue;
-    if ((calls.marks[row] & reader::kCallSwitched) == 0) ++of[trace.function(process, calls.function[row]).name];
+/// Counts calls of a thread that have no end though their caller has one, by the ids of their functions.
+class Unended {
+ public:
+  using Counts = std::map<std::uint32_t, std::uint64_t>;
+
+  void add(const reader::Piece& piece) {
+    const reader::Calls& calls = piece.calls;
+    std::vector<Counts> before = std::exchange(waiting_, std::vector<Counts>(piece.open.size()));
+    const auto is_ended = [&](std::size_t row) { return (calls.marks[row] & reader::kCallOpenEnd) == 0; };
+    // Of callers that are open yet it is told later.
+    const auto counts_in = [&](std::uint32_t caller) -> Counts* {
+      const auto at = std::lower_bound(piece.open.begin(), piece.open.end(), caller);
+      if (at != piece.open.end() && *at == caller) return &waiting_[static_cast<std::size_t>(at - piece.open.begin())];
+      return is_ended(caller) ? &counts_ : nullptr;
+    };
+    for (std::uint32_t row = 0; row < before.size() && row < piece.end; ++row)
+      if (Counts* to = before[row].empty() ? nullptr : counts_in(row); to != nullptr)
+        for (const auto& [id, count] : before[row]) (*to)[id] += count;
+    reader::each_sent(piece, [&](std::uint32_t row) {
+      const std::uint8_t marks = calls.marks[row];
+      if (is_ended(row) || (marks & reader::kCallSwitched) != 0 || reader::call_is_cut(marks)) return;
+      if (calls.parent[row] == reader::kNoParent) return;
+      if (Counts* to = counts_in(calls.parent[row]); to != nullptr) ++(*to)[calls.function[row]];
+    });
   }
-}
+  /// Of all pieces of the thread.
+  Counts take() { return std::exchange(counts_, {}); }
+
+ private:
+  Counts counts_;
+  std::vector<Counts> waiting_;  // for the ends of calls that are open
+};
 
 /// "; of parse (12), next (3) and 2 more functions", those with most calls first.
 std::string names_text(const CallsByName& of) {
@@ -49,11 +72,13 @@ struct Faults {
   std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0, strange = 0, beyond = 0;
   CallsByName unended;
 
-  void add(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls) {
+  void add(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls,
+           const Unended::Counts& of_ids) {
     out_of_order += calls.out_of_order;
     unmatched += calls.unmatched_exits;
     missing += calls.missing_exits;
-    if (calls.missing_exits != 0) add_unended(trace, process, calls, unended);
+    if (calls.missing_exits != 0)
+      for (const auto& [id, count] : of_ids) unended[trace.function(process, id).name] += count;
     unknown += calls.unknown_ids;
     gaps += calls.missing_blocks;
     strange += calls.strange_jumps;
@@ -81,30 +106,31 @@ void tell(const Faults& faults, bool is_patched, std::vector<reader::Problem>& p
   add(faults.gaps, "blocks missing within a thread's history: calls around each gap are marked open");
 }
 
-/// Of a thread alone; what it adds to its trace goes into `all`.
-ThreadCounts count_thread(const reader::Trace& trace, const reader::Calls& calls, TraceCounts& all) {
-  ThreadCounts counts;
-  for (const std::uint8_t marks : calls.marks) {
-    if (marks == reader::kCallComplete) continue;
+/// Of a piece of a thread; what it adds to its trace goes into `all`.
+void count_piece(const reader::Piece& piece, ThreadCounts& counts, TraceCounts& all) {
+  ThreadCounts these;
+  reader::each_sent(piece, [&](std::uint32_t row) {
+    ++these.calls;
+    const std::uint8_t marks = piece.calls.marks[row];
+    if (marks == reader::kCallComplete) return;
     const auto has = [marks](std::uint8_t mark) -> std::uint64_t { return (marks & mark) != 0 ? 1 : 0; };
     const bool counted = has(reader::kCallResumed) == 0 && has(reader::kCallInherited) == 0;
-    counts.elsewhere += counted ? 0 : 1;
-    counts.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
+    these.elsewhere += counted ? 0 : 1;
+    these.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
     all.unwound_calls += has(reader::kCallUnwound);
     all.jumped_calls += reader::call_is_jumped(marks) ? 1 : 0;
     all.left_calls += reader::call_is_left(marks) ? 1 : 0;
     all.tail_calls += reader::call_is_cut(marks) ? 0 : has(reader::kCallTail);
     all.cut_calls += reader::call_is_cut(marks) ? 1 : 0;
-  }
-  counts.calls = calls.size() - counts.elsewhere;
-  counts.events = calls.events;
-  counts.short_calls = calls.short_calls;
-  if (calls.last_ticks > calls.first_ticks) counts.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
-  all.calls += counts.calls;
-  all.open_calls += counts.open_calls;
-  for (const reader::Note& note : calls.notes)
-    all.notes += format::kind_of_note(note.kind).place != format::NotePlace::kCost ? 1 : 0;
-  return counts;
+  });
+  these.calls -= these.elsewhere;
+  counts.calls += these.calls;
+  counts.open_calls += these.open_calls;
+  counts.elsewhere += these.elsewhere;
+  all.calls += these.calls;
+  all.open_calls += these.open_calls;
+  for (std::size_t i = 0; i < piece.notes; ++i)
+    all.notes += format::kind_of_note(piece.calls.notes[i].kind).place != format::NotePlace::kCost ? 1 : 0;
 }
 
 bool has_patched(const reader::Process& process) {
@@ -118,32 +144,51 @@ struct TraceCounter::Impl {
   TraceCounts counts = TraceCounts::without_events(trace);
   std::set<const reader::Thread*> added = {};
   Faults faults = {};
+  Unended unended = {};  // of the thread at hand
+
+  void add(const reader::Thread& thread, const reader::Piece& piece);
 };
 
 TraceCounter::TraceCounter(const reader::Trace& trace) : impl_(new Impl{trace}) {}
 TraceCounter::~TraceCounter() = default;
 
+void TraceCounter::Impl::add(const reader::Thread& thread, const reader::Piece& piece) {
+  const reader::Process& process = trace.processes()[thread.process];
+  ThreadCounts& of_thread = counts.threads[thread.process][static_cast<std::size_t>(&thread - process.threads.data())];
+  const reader::Calls& calls = piece.calls;
+  if (!piece.last) {
+    count_piece(piece, of_thread, counts);
+    unended.add(piece);
+    return;
+  }
+  of_thread.events = calls.events;
+  of_thread.short_calls = calls.short_calls;
+  if (calls.last_ticks > calls.first_ticks)
+    of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
+  faults.add(trace, process, calls, unended.take());
+}
+
 void TraceCounter::add(const reader::Thread& thread, const reader::Calls& calls) {
   if (!impl_->added.insert(&thread).second) return;
-  const reader::Process& process = impl_->trace.processes()[thread.process];
-  TraceCounts& counts = impl_->counts;
-  counts.threads[thread.process][static_cast<std::size_t>(&thread - process.threads.data())] =
-      count_thread(impl_->trace, calls, counts);
-  impl_->faults.add(impl_->trace, process, calls);
+  impl_->add(thread, reader::whole_piece(calls));
+  impl_->add(thread, reader::last_piece(calls));
 }
 
 TraceCounts TraceCounter::take(std::atomic<std::uint64_t>* done) {
   const reader::Trace& trace = impl_->trace;
   TraceCounts& counts = impl_->counts;
   counts.problems = trace.problems();
+  reader::PieceOptions options;
+  options.is_tree = false;
+  options.done = done;
+  reader::Calls used;
   for (const reader::Process& process : trace.processes()) {
     counts.overwritten += process.overwritten_events;
     counts.lost += process.lost_events;
     for (const reader::Thread& thread : process.threads) {
       if (impl_->added.contains(&thread)) continue;
-      const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      add(thread, calls);
-      if (done != nullptr) *done += calls.events;
+      const auto add = [&](const reader::Piece& piece, reader::Calls&) { impl_->add(thread, piece); };
+      used = reader::each_piece(trace, thread, options, add, std::move(used));
     }
   }
   const std::uint64_t first = analysis::first_ticks(trace);

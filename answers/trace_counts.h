@@ -47,7 +47,7 @@ class TraceCounter {
   ~TraceCounter();
   TraceCounter(TraceCounter&&) = delete;
 
-  /// All calls that a thread recorded.
+  /// All calls that a thread recorded. Nothing happens if they were added before.
   void add(const reader::Thread& thread, const reader::Calls& calls);
   /// Goes through the threads that were not added. `done` counts their events, as of count_trace(). Call once.
   TraceCounts take(std::atomic<std::uint64_t>* done = nullptr);

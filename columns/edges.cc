@@ -39,6 +39,7 @@ void EdgeSums::add(const Scope::Part& part) {
   };
   const CallColumns& calls = part.thread->calls;
   std::vector<Frame> stack;
+  auto open = part.open.begin();
   each_row(part.rows, [&](std::uint32_t row) {
     const std::uint32_t parent = calls.parent[row];
     while (!stack.empty() && stack.back().row != parent) {
@@ -50,6 +51,12 @@ void EdgeSums::add(const Scope::Part& part) {
     if (callee >= latest_.size()) latest_.resize(callee + std::size_t{1}, kNone);
     std::uint32_t& at = latest_[callee];  // most functions are called by the same one again
     if (at == kNone || edges_[at].caller != caller) at = number(caller, callee);
+    if (open != part.open.end() && *open == row) {
+      ++open;
+      ++active_[at];
+      stack.push_back({row, callee, at});
+      return;
+    }
     const std::uint64_t inside = part.time_of(row);
     if (!stack.empty()) edges_[stack.back().edge].self -= inside;
     Edge& edge = edges_[at];

@@ -99,8 +99,11 @@ void FlameTree::add(const Scope::Part& part, std::uint32_t function, TimeOf what
   std::vector<Frame> stack;
   std::size_t begin_hint = 0;
   std::size_t end_hint = 0;
+  auto open = part.open.begin();
   each_row(part.rows, [&](std::uint32_t row) {
     const std::uint32_t parent = calls.parent[row];
+    const bool is_open = open != part.open.end() && *open == row;
+    if (is_open) ++open;
     while (!stack.empty() && stack.back().row != parent) stack.pop_back();
     const std::uint32_t of = part.function(row);
     const bool below = !stack.empty() && stack.back().inside;
@@ -110,6 +113,10 @@ void FlameTree::add(const Scope::Part& part, std::uint32_t function, TimeOf what
     }
     const std::uint32_t above = below ? stack.back().node : 0;
     const std::uint32_t node = child(above, of);
+    if (is_open) {
+      stack.push_back({row, node, true});
+      return;
+    }
     const std::uint64_t inside =
         what == TimeOf::kAll ? part.time_of(row) : part_of(part.states_of(row, begin_hint, end_hint), what);
     FlameNode::Side& mine = nodes_[node].side[0];

@@ -54,6 +54,8 @@ struct Scope {
     std::span<const std::uint32_t> function_of{};  ///< numbers of functions, by the ids in the columns
     /// Of all that go beyond, in order of rows, where the columns have what they cost in the range. Else empty.
     std::span<const WholeCost> beyond{};
+    /// Rows, rising, that are parents of others alone: they come again with a later part (reader/pieces.h).
+    std::span<const std::uint32_t> open{};
 
     std::uint32_t function(std::uint32_t row) const { return function_of[thread->calls.function[row]]; }
     /// Time of a call that is this process's and in the range, without the tracer's cost. Sums of it are true, though

@@ -42,12 +42,10 @@ void find_percentiles(const Scope& scope, std::span<FunctionRow* const> rows) {
 void TableSums::grow(std::size_t functions) {
   if (functions <= sums_.size()) return;
   sums_.resize(functions);
-  now_.resize(functions);
+  active_.resize(functions);
 }
 
 void TableSums::add(const Scope::Part& part, bool with_states) {
-  for (const std::uint32_t function : touched_) now_[function].touched = false;
-  touched_.clear();
   if (with_states) {
     walk<true>(part);
   } else {
@@ -67,25 +65,28 @@ void TableSums::walk(const Scope::Part& part) {
   std::vector<Frame> stack;
   std::size_t begin_hint = 0;
   std::size_t end_hint = 0;
+  const std::uint32_t* open = part.open.data();
+  const std::uint32_t* const open_end = open + part.open.size();
   each_row(
       part.rows, [&](std::uint32_t row) __attribute__((always_inline)) {  // else its state lives in memory
         const std::uint32_t parent = calls.parent[row];
         while (!stack.empty() && stack.back().row != parent) {
-          --now_[stack.back().function].active;
+          --active_[stack.back().function];
           stack.pop_back();
         }
         const std::uint32_t function = function_of[calls.function[row]];
-        FunctionSums& of = sums_[function];
-        Now& now = now_[function];
-        if (!now.touched) {
-          now.touched = true;
-          now.complete = of.complete;
-          of.seen = true;
-          touched_.push_back(function);
+        std::uint32_t& active = active_[function];
+        if (open != open_end && *open == row) {
+          ++open;
+          ++active;
+          stack.push_back({row, function});
+          return;
         }
+        FunctionSums& of = sums_[function];
+        of.seen = true;
         if constexpr (kWithStates) {
           const reader::StateTimes times = part.states_of(row, begin_hint, end_hint);
-          if (now.active == 0) of.total_states += times;
+          if (active == 0) of.total_states += times;
           of.self_states += times;
           if (!stack.empty()) {
             reader::StateTimes& above = sums_[stack.back().function].self_states;
@@ -97,7 +98,7 @@ void TableSums::walk(const Scope::Part& part) {
         const std::uint64_t cost = calls.cost(row);
         const std::uint64_t inside = plain ? range.clip(calls.begin[row], calls.end(row)) - cost
                                            : part.time_of(row);  // an inherited call began elsewhere
-        if (now.active++ == 0) {
+        if (active++ == 0) {
           of.total += inside;
           of.cost += cost;
         }
@@ -133,15 +134,7 @@ void TableSums::walk(const Scope::Part& part) {
         }
         stack.push_back({row, function});
       });
-  for (const Frame& frame : stack) --now_[frame.function].active;
-}
-
-std::vector<TableSums::Latest> TableSums::latest() const {
-  std::vector<Latest> result;
-  result.reserve(touched_.size());
-  for (const std::uint32_t function : touched_)
-    result.push_back({function, sums_[function].complete - now_[function].complete});
-  return result;
+  for (const Frame& frame : stack) --active_[frame.function];
 }
 
 void TableSums::merge(const TableSums& other) {
@@ -212,11 +205,6 @@ void Durations::add(const Scope::Part& part) {
 }
 
 namespace {
-
-// The k-th smallest for k = ceil(percent/100 * n), from 0.
-std::size_t rank_of(std::size_t durations, std::uint64_t percent) {
-  return static_cast<std::size_t>((std::uint64_t{durations} * percent + 99) / 100 - 1);
-}
 
 // Values that have the same highest bit and the same five below it are of one class; up to 63 each has its own.
 constexpr std::uint32_t kClassBits = 5;

@@ -51,25 +51,13 @@ class TableSums {
   void merge(const TableSums& other);
 
   const std::vector<FunctionSums>& functions() const { return sums_; }
-  /// The functions of the part that was added last, with their complete calls in it.
-  struct Latest {
-    std::uint32_t function;
-    std::uint64_t complete;
-  };
-  std::vector<Latest> latest() const;
 
  private:
   template <bool kWithStates>
   void walk(const Scope::Part& part);
 
-  struct Now {                 // of the part at hand
-    std::uint32_t active = 0;  // calls on the stack
-    bool touched = false;
-    std::uint64_t complete = 0;  // before it
-  };
   std::vector<FunctionSums> sums_;
-  std::vector<Now> now_;
-  std::vector<std::uint32_t> touched_;
+  std::vector<std::uint32_t> active_;  // by function: calls on the stack
 };
 
 /// The durations of the complete calls of some functions, those of each side by side.
@@ -87,8 +75,6 @@ class Durations {
   std::span<std::uint64_t> of(std::size_t slot) {
     return {values_.data() + first_[slot], first_[slot + 1] - first_[slot]};
   }
-  /// The memory that of() looks into.
-  reader::Column<std::uint64_t> take() { return std::move(values_); }
 
  private:
   reader::Column<std::uint64_t> values_;
@@ -96,6 +82,11 @@ class Durations {
   std::vector<std::size_t> first_;                  // by slot, and one more
   std::vector<std::atomic<std::uint64_t>> cursor_;  // by slot
 };
+
+/// The place of a percentile among so many values in rising order, from 0.
+constexpr std::size_t rank_of(std::size_t values, std::uint64_t percent) {
+  return static_cast<std::size_t>((std::uint64_t{values} * percent + 99) / 100 - 1);
+}
 
 /// Exact, by the nearest rank: p99 is the shortest duration that at least 99% of the calls don't exceed.
 struct Percentiles {

@@ -40,11 +40,11 @@ set(engine_sources
   answers/changes answers/explanation answers/locks answers/problems answers/relation answers/requests answers/slow answers/states
   answers/waits
   base/json base/plain_name base/text base/utf8
-  columns/edges columns/flame columns/selection columns/table
+  columns/duration_counts columns/edges columns/flame columns/selection columns/table
   words/explanation words/findings words/wait_words words/waits
   reader/calls reader/chunks reader/clock_problems reader/cuts reader/event_stream reader/fiber_runs reader/fibers
   reader/held_times
-  reader/lost_times reader/model_builder reader/model_records reader/moments reader/sample_chunks reader/state_chunks
+  reader/lost_times reader/model_builder reader/model_records reader/moments reader/pieces reader/sample_chunks reader/state_chunks
   reader/state_walk reader/states reader/stored_block reader/switches reader/thread_states reader/trace
   reader/tracing_times reader/unpack reader/usage_chunks
   choice/function_filter

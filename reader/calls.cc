@@ -14,6 +14,7 @@
 #include "reader/model.h"
 #include "reader/partial.h"
 #include "reader/rebuilder.h"
+#include "reader/sending.h"
 #include "reader/trace.h"
 
 namespace karst::reader {
@@ -72,6 +73,8 @@ Rebuilder::Rebuilder(const Process& process, EventReader read, std::size_t rows,
   calls_.taken.clear();
 }
 
+Rebuilder::~Rebuilder() = default;
+
 // The columns, on the walker's fast path.
 struct Rebuilder::Hot {
   void load(Rebuilder& rebuilder) {
@@ -84,6 +87,8 @@ struct Rebuilder::Hot {
     depth = calls.depth.data();
     marks = calls.marks.data();
     row = rebuilder.rows_;
+    root = rebuilder.root_;
+    root_depth = rebuilder.root_depth_;
     min_duration = rebuilder.min_duration_;
     rows = std::min(rebuilder.reserved_, kMaxRows - std::min<std::size_t>(rebuilder.open_begins_.size(), kMaxRows));
   }
@@ -93,8 +98,8 @@ struct Rebuilder::Hot {
   Open enter(std::uint32_t id, std::uint64_t ticks, const Open* stack, std::size_t top) {
     function[row] = id;
     begin[row] = ticks;
-    parent[row] = top == 0 ? kNoParent : stack[top - 1].serial;
-    depth[row] = static_cast<std::uint16_t>(std::min(top, kMaxDepth));
+    parent[row] = top == 0 ? root : stack[top - 1].serial;
+    depth[row] = static_cast<std::uint16_t>(std::min(top + root_depth, kMaxDepth));
     marks[row] = kCallComplete;
     return {ticks, static_cast<std::uint32_t>(row++), id, {}};
   }
@@ -120,6 +125,8 @@ struct Rebuilder::Hot {
   std::uint8_t* marks;
   std::size_t row;
   std::size_t rows;
+  std::uint32_t root;
+  std::size_t root_depth;
   std::uint64_t min_duration;
 };
 
@@ -173,6 +180,7 @@ bool Rebuilder::room_for_unentered() {
 
 void Rebuilder::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way way) {
   open_begins_.push_back({id, marks_at(way), ticks, rows_});
+  if (sending_) end_unentered();
 }
 
 bool Rebuilder::make_room_for(std::size_t count) {
@@ -218,18 +226,23 @@ void Rebuilder::segment(std::span<const StoredBlock> blocks, bool from_thread_st
                         std::uint8_t inherited_marks) {
   const std::size_t first_row = rows_;
   const bool first_segment = calls_.events == 0;
+  if (sending_) begin_sending(inherited, inherited_marks);
   begin_segment(from_thread_start, inherited);
   consume_all(blocks);
   if (!started_) return;
+  if (first_segment) calls_.first_ticks = first_;
 
   if (!first_segment && first_ < calls_.last_ticks) overlaps_ = true;
   const std::uint64_t end = latest();
   if (switching_) pass_switches(std::max(end, ended_));
   while (top_ != 0) end_top(std::max(end, ended_), walk::Way::kUnseen);
-  for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
-    calls_.marks[row] |= inherited_marks;
-  if (!open_begins_.empty()) insert_open_begins(first_row);
-  if (first_segment) calls_.first_ticks = first_;
+  if (sending_) {
+    end_sending();
+  } else {
+    for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
+      calls_.marks[row] |= inherited_marks;
+    if (!open_begins_.empty()) insert_open_begins(first_row);
+  }
   calls_.last_ticks = std::max(calls_.last_ticks, end);
 }
 
@@ -247,11 +260,18 @@ void Rebuilder::consume_all(std::span<const StoredBlock> blocks) {
     if (limits_.is_stopped()) return;
     const BlockView block = read_(stored);
     const std::size_t count = block.events.size();
-    const std::size_t holes = switching_ ? walk<true>(block.events.data(), count, block.ticks)
-                                         : walk<false>(block.events.data(), count, block.ticks);
-    calls_.events += count - holes;
+    if (sending_) {
+      walk_and_send(block);
+    } else {
+      calls_.events += count - walk_some(block.events.data(), count, block.ticks);
+    }
     if (limits_.done != nullptr) limits_.done->fetch_add(count, std::memory_order_relaxed);
   }
+}
+
+// Returns how many were empty slots.
+std::size_t Rebuilder::walk_some(const Event* events, std::size_t count, std::uint64_t block_ticks) {
+  return switching_ ? walk<true>(events, count, block_ticks) : walk<false>(events, count, block_ticks);
 }
 
 // Calls whose begin was overwritten are known when they end, innermost first; as rows they come
@@ -307,7 +327,7 @@ void Rebuilder::insert_open_begins(std::size_t first_row) {
 }
 
 void Rebuilder::noted(const format::NoteHead& head, const Event* words, std::uint64_t ticks) {
-  Note note{ticks,     top_ == 0 ? kNoParent : memory_.stack()[top_ - 1].serial,
+  Note note{ticks,     top_ == 0 ? root_ : memory_.stack()[top_ - 1].serial,
             head.name, static_cast<std::uint32_t>(head.kind),
             0,         calls_.note_bytes.size()};
   for (std::uint32_t i = 0; i < head.words; ++i) {
@@ -319,13 +339,20 @@ void Rebuilder::noted(const format::NoteHead& head, const Event* words, std::uin
   while (calls_.note_bytes.size() > note.bytes && calls_.note_bytes.back() == '\0') calls_.note_bytes.pop_back();
   note.size = static_cast<std::uint32_t>(calls_.note_bytes.size() - note.bytes);
   calls_.notes.push_back(note);
-  notes_open_begins_.push_back(static_cast<std::uint32_t>(open_begins_.size()));
+  if (!sending_) notes_open_begins_.push_back(static_cast<std::uint32_t>(open_begins_.size()));
 }
 
 void Rebuilder::bound_ids() {
   if (calls_.unknown_ids != 0)
     for (std::uint32_t& id : calls_.function) id = std::min(id, last_id_);
   for (Note& note : calls_.notes) note.name = std::min(note.name, last_id_);
+}
+
+void Rebuilder::count_oddities() {
+  calls_.out_of_order = oddities().out_of_order;
+  calls_.unmatched_exits = oddities().unmatched_exits;
+  calls_.missing_exits = oddities().missing_exits;
+  calls_.strange_jumps = oddities().strange_jumps;
 }
 
 Calls Rebuilder::finish() {
@@ -339,10 +366,7 @@ Calls Rebuilder::finish() {
   settle(calls_.parent);
   settle(calls_.depth);
   settle(calls_.marks);
-  calls_.out_of_order = oddities().out_of_order;
-  calls_.unmatched_exits = oddities().unmatched_exits;
-  calls_.missing_exits = oddities().missing_exits;
-  calls_.strange_jumps = oddities().strange_jumps;
+  count_oddities();
   if (calls_.unknown_ids != 0 || !calls_.notes.empty()) bound_ids();
   // Else rows have the times of events that are in order. Switches have times of their own.
   if (calls_.out_of_order != 0 || overlaps_ || switching_) hold_times(calls_);
@@ -412,40 +436,79 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread, Calls used) {
   return rebuild_calls(trace, thread, RebuildLimits(), std::move(used));
 }
 
-Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits, Calls used) {
+namespace {
+
+/// When all that `thread` was still inside at its end had been so until then; 0: not known.
+std::uint64_t end_of_thread(const Process& process, const Thread& thread) {
+  if (thread.exited_ticks != 0) return thread.exited_ticks;
+  if (process.end_ticks != 0) return process.end_ticks;
+  // A snapshot has all that was until it was taken, a crash all that was before it.
+  const auto& moments = process.moments;
+  const auto is = [](const Moment& m, format::MomentKind kind) { return m.kind == static_cast<std::uint32_t>(kind); };
+  if (moments.size() == 1 && is(moments[0], format::MomentKind::kSnapshot)) return moments[0].kept_to;
+  const auto crash =
+      std::find_if(moments.begin(), moments.end(), [&](const Moment& m) { return is(m, format::MomentKind::kCrash); });
+  return crash != moments.end() ? crash->kept_to : 0;
+}
+
+/// The first block behind `from` that does not follow the one before it.
+std::size_t end_of_segment(std::span<const StoredBlock> blocks, std::size_t from) {
+  std::size_t end = from + 1;
+  while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].next_sequence) ++end;
+  return end;
+}
+
+/// Has `rebuilder` walk over the first `count` of the thread's blocks. Returns how many are missing between them.
+std::uint64_t walk_segments(const Trace& trace, const Thread& thread, std::size_t count, Rebuilder& rebuilder) {
   const auto all = trace.blocks(thread);
-  const auto blocks = all.first(std::min(limits.blocks, all.size()));
-  if (blocks.empty()) return {};
-  const Process& process = trace.processes()[thread.process];
-  Rebuilder rebuilder(process, trace.event_reader(), std::min<std::size_t>(count_enters(blocks), kMaxRows),
-                      std::move(used));
-  rebuilder.limit(limits);
+  const auto blocks = all.first(count);
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < blocks.size();) {
-    std::size_t end = i + 1;
-    while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].next_sequence) ++end;
-    if (end == all.size()) {
-      // A snapshot has all that was until it was taken, a crash all that was before it.
-      const auto& moments = process.moments;
-      const bool snapshot =
-          moments.size() == 1 && moments[0].kind == static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
-      const auto crash = std::find_if(moments.begin(), moments.end(), [](const Moment& m) {
-        return m.kind == static_cast<std::uint32_t>(format::MomentKind::kCrash);
-      });
-      rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks
-                      : process.end_ticks != 0 ? process.end_ticks
-                      : snapshot               ? moments[0].kept_to
-                      : crash != moments.end() ? crash->kept_to
-                                               : 0);
-    }
+    const std::size_t end = end_of_segment(blocks, i);
+    if (end == all.size()) rebuilder.ended(end_of_thread(trace.processes()[thread.process], thread));
     rebuilder.segment(blocks.subspan(i, end - i), i == 0 && is_whole(blocks), i == 0 ? thread.inherited : 0,
                       marks_of_inherited(thread));
     if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].next_sequence;
     i = end;
   }
+  return missing;
+}
+
+}  // namespace
+
+Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits, Calls used) {
+  const auto all = trace.blocks(thread);
+  const auto blocks = all.first(std::min(limits.blocks, all.size()));
+  if (blocks.empty()) return {};
+  Rebuilder rebuilder(trace.processes()[thread.process], trace.event_reader(),
+                      std::min<std::size_t>(count_enters(blocks), kMaxRows), std::move(used));
+  rebuilder.limit(limits);
+  const std::uint64_t missing = walk_segments(trace, thread, blocks.size(), rebuilder);
   Calls calls = rebuilder.finish();
   calls.missing_blocks = missing;
   return calls;
+}
+
+Calls each_piece(const Trace& trace, const Thread& thread, const PieceOptions& options, const PieceUse& use,
+                 Calls used) {
+  const auto blocks = trace.blocks(thread);
+  const Process& process = trace.processes()[thread.process];
+  const bool has_gaps = !blocks.empty() && end_of_segment(blocks, 0) != blocks.size();
+  std::vector<Rebuilder::SegmentBegin> begins;
+  if (options.is_tree && !blocks.empty()) {
+    Rebuilder first(process, trace.event_reader(), 0, std::move(used));
+    first.send_pieces({}, options.rows, has_gaps);
+    walk_segments(trace, thread, blocks.size(), first);
+    begins = first.begins();
+    used = first.finish_pieces(0);
+  }
+  Rebuilder rebuilder(process, trace.event_reader(), 0, std::move(used));
+  RebuildLimits limits;
+  limits.done = options.done;
+  rebuilder.limit(limits);
+  rebuilder.send_pieces(use, options.rows, has_gaps);
+  if (options.is_tree) rebuilder.know_begins(std::move(begins));
+  return rebuilder.finish_pieces(walk_segments(trace, thread, blocks.size(), rebuilder));
 }
 
 }  // namespace karst::reader

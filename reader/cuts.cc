@@ -45,8 +45,8 @@ bool Rebuilder::began_unseen(std::uint32_t id) const {
 walk::Place Rebuilder::standing(walk::Place place) {
   std::vector<std::uint32_t> passed;
   const auto gone = [this](const walk::Place& p) {
-    return p.depth != 0 && (p.depth > top_ || memory_.stack()[p.depth - 1].serial != p.serial) &&
-           call_is_cut(calls_.marks[p.serial]);
+    return p.depth != 0 && p.serial != kNoParent &&
+           (p.depth > top_ || memory_.stack()[p.depth - 1].serial != p.serial) && call_is_cut(calls_.marks[p.serial]);
   };
   while (gone(place)) {
     passed.push_back(place.serial);

@@ -20,30 +20,45 @@ struct Open {
 
 }  // namespace
 
-void hold_times(Calls& calls) {
-  std::vector<Open> stack;
-  std::uint64_t last = calls.first_ticks;
-  const auto pop = [&] {
-    const Open open = stack.back();
-    stack.pop_back();
-    last = std::max(last, open.end);
-    calls.duration[open.row] = last - calls.begin[open.row];
-  };
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    while (!stack.empty() && stack.back().row != calls.parent[row]) pop();
+void TimeHolder::pop(Calls& calls) {
+  const Open open = stack_.back();
+  stack_.pop_back();
+  last_ = std::max(last_, open.begin + std::min(calls.duration[open.row], kLatest - open.begin));
+  calls.duration[open.row] = last_ - calls.begin[open.row];
+}
+
+void TimeHolder::end_up_to(Calls& calls, std::uint32_t parent) {
+  while (!stack_.empty() && stack_.back().row != parent) pop(calls);
+}
+
+void TimeHolder::hold(Calls& calls, std::size_t first, std::size_t end) {
+  for (std::size_t row = first; row < end; ++row) {
+    end_up_to(calls, calls.parent[row]);
     const std::uint64_t begin = calls.begin[row];
-    const std::uint64_t end = begin + std::min(calls.duration[row], kLatest - begin);
-    last = std::max(last, begin);
-    calls.begin[row] = last;
-    stack.push_back({static_cast<std::uint32_t>(row), end});
+    last_ = std::max(last_, begin);
+    calls.begin[row] = last_;
+    stack_.push_back({static_cast<std::uint32_t>(row), begin});
   }
-  while (!stack.empty()) pop();
-  std::uint64_t noted = calls.first_ticks;
-  for (Note& note : calls.notes) {
-    noted = std::max(noted, note.ticks);
-    if (note.row != kNoParent) noted = std::max(noted, calls.begin[note.row]);
-    note.ticks = noted;
+}
+
+void TimeHolder::hold_notes(Calls& calls, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Note& note = calls.notes[i];
+    last_note_ = std::max(last_note_, note.ticks);
+    if (note.row != kNoParent) last_note_ = std::max(last_note_, calls.begin[note.row]);
+    note.ticks = last_note_;
   }
+}
+
+void TimeHolder::number_rows_anew() {
+  for (std::size_t i = 0; i < stack_.size(); ++i) stack_[i].row = static_cast<std::uint32_t>(i);
+}
+
+void hold_times(Calls& calls) {
+  TimeHolder holder(calls.first_ticks);
+  holder.hold(calls, 0, calls.size());
+  holder.end_up_to(calls, kNoParent);
+  holder.hold_notes(calls, calls.notes.size());
 }
 
 bool times_in_order(std::span<const std::uint64_t> begin, std::span<const std::uint64_t> duration,

@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +33,7 @@
 #include "reader/model.h"
 #include "reader/open_state.h"
 #include "reader/partial.h"
+#include "reader/pieces.h"
 #include "reader/trace.h"
 #include "walk/growing_memory.h"
 #include "walk/walker.h"
@@ -42,6 +44,9 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
  public:
   /// `rows`: the enters of the thread, all of them. `used`: see rebuild_calls().
   Rebuilder(const Process& process, EventReader read, std::size_t rows, Calls used = {});
+  ~Rebuilder();
+  Rebuilder(const Rebuilder&) = delete;
+  Rebuilder& operator=(const Rebuilder&) = delete;
 
   /// `inherited`: so many first enters are those of calls that began in another process.
   /// `inherited_marks`: what they are marked with.
@@ -54,6 +59,29 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   void limit(const RebuildLimits& limits) { limits_ = limits; }
   Calls finish();
 
+  /// A call whose enter lies before its segment.
+  struct Unentered {
+    std::uint32_t function;
+    std::uint8_t marks;
+    std::uint64_t end;
+    std::size_t before_row;  ///< its exit came before this row was begun; good while no rows were sent
+  };
+  /// Those of a segment, innermost first, and the time of the segment's first event.
+  struct SegmentBegin {
+    std::vector<Unentered> calls;
+    std::uint64_t first = 0;
+  };
+  /// Before the first segment: rows go to `use` in pieces of about `rows`, and not into finish(). `has_gaps`: several
+  /// segments will come. An empty `use`: they go nowhere.
+  void send_pieces(PieceUse use, std::size_t rows, bool has_gaps);
+  /// With pieces, before the first segment: what another Rebuilder of the same segments has from begins(). Rows then
+  /// have these calls as parents; else these come as the segment's last piece.
+  void know_begins(std::vector<SegmentBegin> begins);
+  /// With pieces, behind the last segment.
+  std::vector<SegmentBegin> begins();
+  /// Instead of finish(): the last piece, which has the sums alone. Returns the memory.
+  Calls finish_pieces(std::uint64_t missing_blocks);
+
   /// What is open behind `blocks`, a segment's or its first ones. The only use of a Rebuilder that makes no rows.
   OpenState open_behind(std::span<const StoredBlock> blocks, bool from_thread_start, std::uint32_t inherited,
                         std::uint8_t inherited_marks);
@@ -61,12 +89,6 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
  private:
   using Walk = walk::Walker<Rebuilder, walk::GrowingMemory<>>;
   friend Walk;
-  struct OpenBegin {
-    std::uint32_t function;
-    std::uint8_t marks;
-    std::uint64_t end;
-    std::size_t before_row;  // its exit came before this row was begun
-  };
   /// Calls of a function among the stack's, those that were cut left out.
   struct OpenCount {
     std::uint64_t blinded = 0;  // what was counted before the function was last blinded is cut
@@ -75,7 +97,9 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
 
   void begin_segment(bool from_thread_start, std::uint32_t inherited);
   void consume_all(std::span<const StoredBlock> blocks);
+  std::size_t walk_some(const format::Event* events, std::size_t count, std::uint64_t block_ticks);
   void bound_ids();
+  void count_oddities();
   void insert_open_begins(std::size_t first_row);
   OpenCount& open_count(std::uint32_t id);
   std::uint8_t marks_at(walk::Way way) const;
@@ -124,6 +148,18 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   bool began_unseen(std::uint32_t id) const;
   walk::Place standing(walk::Place place);
 
+  // pieces.cc
+  struct Sending;
+  void walk_and_send(const BlockView& block);
+  void begin_sending(std::uint32_t inherited, std::uint8_t inherited_marks);
+  void end_sending();
+  void put_unentered(const SegmentBegin& begin);
+  void end_unentered();
+  void send(std::size_t cut);
+  void use_piece(std::size_t cut);
+  void reserve_rows(std::size_t more);
+  void forget_rows(std::size_t cut);
+
   EventReader read_;
   std::span<const Function> functions_;
   std::uint32_t known_ = 0;           // ids 1 to known_ need no look into the table
@@ -135,7 +171,10 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   std::size_t rows_ = 0;
   std::size_t reserved_;  // all enters of the thread and the rows made besides so far: room for every row to come
 
-  std::vector<OpenBegin> open_begins_;
+  std::vector<Unentered> open_begins_;
+  std::uint32_t root_ = kNoParent;                // parent of rows that nothing known encloses
+  std::size_t root_depth_ = 0;                    // calls that it and its parents are
+  std::unique_ptr<Sending> sending_;              // null: rows stay
   std::size_t first_note_ = 0;                    // of the segment
   std::vector<std::uint32_t> notes_open_begins_;  // how many there were at each of the segment's notes
   std::uint64_t ended_ = 0;                       // see ended()

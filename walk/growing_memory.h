@@ -47,6 +47,12 @@ class GrowingMemory {
     return true;
   }
 
+  /// Calls `use(Place&)` for each, whose calls are to have other names.
+  template <typename Use>
+  void each_place(Use&& use) {
+    for (auto& [place, here] : places_) use(here);
+  }
+
   std::size_t below_count() const { return below_.size(); }
   const Below& innermost_below() const { return below_.back().below; }
   bool push_below(const Below& below) {

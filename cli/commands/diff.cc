@@ -131,9 +131,9 @@ Result<Side> open_runs(const std::vector<InputOptions>& runs) {
 Status add_up(Side& side) {
   for (Run& run : side) {
     run.builder = std::make_unique<analysis::ReportBuilder>(run.input->trace, run.input->function_set());
-    run.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
-      run.builder->add(thread, calls);
-      run.edges.add(run.builder->parts().latest());
+    run.input->each_piece("adding up calls", [&](const reader::Thread& thread, const reader::Piece& piece) {
+      run.builder->add(thread, piece);
+      if (!piece.last) run.edges.add(run.builder->parts().latest());
     });
     run.edges.settle();
     run.report = run.builder->finish();

@@ -169,9 +169,9 @@ int show_callers(const FunctionView& options) {
   analysis::ReportBuilder builder(trace, (*input)->function_set());
   columns::EdgeSums sums;
   Graph graph;
-  (*input)->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    builder.add(thread, calls);
-    sums.add(builder.parts().latest());
+  (*input)->each_piece("adding up calls", [&](const reader::Thread& thread, const reader::Piece& piece) {
+    builder.add(thread, piece);
+    if (!piece.last) sums.add(builder.parts().latest());
   });
   sums.settle();
   graph.report = builder.finish();

@@ -133,8 +133,8 @@ int show_histograms(const FunctionView& options) {
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
   analysis::ReportBuilder builder(trace, (*input)->function_set());
-  (*input)->each_thread("adding up calls",
-                        [&](const reader::Thread& thread, const reader::Calls& calls) { builder.add(thread, calls); });
+  (*input)->each_piece("adding up calls",
+                       [&](const reader::Thread& thread, const reader::Piece& piece) { builder.add(thread, piece); });
   analysis::Report report = builder.finish();
   if (report.functions.empty()) return fail(nothing_passes(**input));
   analysis::sort_by_total(report);

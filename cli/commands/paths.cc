@@ -154,11 +154,16 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
                                              by == "cpu"       ? analysis::SamplesOf::kCpu
                                              : by == "blocked" ? analysis::SamplesOf::kWaits
                                                                : analysis::SamplesOf::kBoth);
-  input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    const columns::Scope::Part& part = paths->parts.of(thread, calls);
-    if (calls.size() != 0) tree.add(part, columns::kNoFunction, what);
-    if (sampled != nullptr) sampled->add(thread, calls, part);
-  });
+  if (sampled != nullptr)  // samples lie in any of a thread's calls
+    input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
+      const columns::Scope::Part& part = paths->parts.of(thread, calls);
+      if (calls.size() != 0) tree.add(part, columns::kNoFunction, what);
+      sampled->add(thread, calls, part);
+    });
+  else
+    input.each_piece("adding up paths", [&](const reader::Thread& thread, const reader::Piece& piece) {
+      if (piece.end != 0) tree.add(paths->parts.of(thread, piece), columns::kNoFunction, what);
+    });
   tree.settle();
   if (sampled != nullptr) {
     if (input.has_all_threads) sampled->add_others();

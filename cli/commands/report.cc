@@ -274,14 +274,19 @@ int report_command(const Options& options) {
     groups = std::move(*found);
   }
   analysis::ReportBuilder builder(trace, (*input)->function_set(), groups.get());
-  (*input)->each_thread(
-      "adding up calls",
-      [&](const reader::Thread& thread, const reader::Calls& calls) {
-        if (groups != nullptr) groups->works_on(std::move(parts.latest));
-        builder.add(thread, calls);
-        if (options.overhead) overheads.push_back(overhead_of(thread, calls, trace.clock()));
-      },
-      parts.of ? &parts : nullptr);
+  const bool in_pieces = groups == nullptr && !options.overhead;
+  if (in_pieces)
+    (*input)->each_piece("adding up calls",
+                         [&](const reader::Thread& thread, const reader::Piece& piece) { builder.add(thread, piece); });
+  else
+    (*input)->each_thread(
+        "adding up calls",
+        [&](const reader::Thread& thread, const reader::Calls& calls) {
+          if (groups != nullptr) groups->works_on(std::move(parts.latest));
+          builder.add(thread, calls);
+          if (options.overhead) overheads.push_back(overhead_of(thread, calls, trace.clock()));
+        },
+        parts.of ? &parts : nullptr);
   analysis::Report report = builder.finish();
   if (const auto& range = (*input)->filter.range) {
     const columns::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};

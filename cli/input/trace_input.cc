@@ -326,6 +326,29 @@ void Input::each_thread(const char* what, const std::function<void(const reader:
   }
 }
 
+void Input::each_piece(const char* what,
+                       const std::function<void(const reader::Thread&, const reader::Piece&)>& use) const {
+  if (!filter.passes_all()) {
+    each_thread(what, [&](const reader::Thread& thread, const reader::Calls& calls) {
+      use(thread, reader::whole_piece(calls));
+      use(thread, reader::last_piece(calls));
+    });
+    return;
+  }
+  Progress progress(what, events);
+  reader::PieceOptions options;
+  options.done = &progress.done;
+  reader::Calls used;
+  for (const reader::Thread* thread : threads) {
+    analysis::CostOfPieces taken(raw ? reader::CallCost{} : cost.value_or(trace.processes()[thread->process].cost));
+    const auto take = [&](const reader::Piece& piece, reader::Calls& calls) {
+      taken.take_out(piece, calls);
+      use(*thread, piece);
+    };
+    used = reader::each_piece(trace, *thread, options, take, std::move(used));
+  }
+}
+
 const reader::Calls& CallsCache::of(const reader::Thread& thread) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 28;
   constexpr std::uint64_t kCallBytes = 31;  // of the columns

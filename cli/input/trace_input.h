@@ -16,6 +16,7 @@
 #include "base/output.h"
 #include "base/result.h"
 #include "cli/options.h"
+#include "reader/pieces.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -105,6 +106,8 @@ struct Input {
   /// `parts` as calls_of() has it.
   void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,
                    CallParts* parts = nullptr) const;
+  /// The same in pieces of bounded length. Where a filter is set, a thread's calls are one piece.
+  void each_piece(const char* what, const std::function<void(const reader::Thread&, const reader::Piece&)>& use) const;
   bool has_all_threads = true;  ///< neither threads nor processes were chosen
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
