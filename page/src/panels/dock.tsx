@@ -5,11 +5,13 @@ import { store, useStore } from "../model/store";
 import { TABS, type OwnTab } from "../model/tabs";
 import { panelOf } from "../timeline/kinds";
 import { CallPanel } from "./call";
+import { CheckPanel } from "./check";
 import { ComparePanel } from "./compare";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
 import { NotePanel } from "./notes";
+import { QueryPanel } from "./query";
 import { RangePanel } from "./range";
 import { TablePanel } from "./table";
 
@@ -21,6 +23,8 @@ const PANELS: Readonly<Record<OwnTab, ComponentType>> = {
   compare: ComparePanel,
   outliers: OutlierPanel,
   notes: NotePanel,
+  check: CheckPanel,
+  query: QueryPanel,
 };
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
@@ -93,7 +97,7 @@ export function Dock() {
               aria-selected={open && tab === id}
               {...(open ? { "aria-controls": "panel" } : {})}
               tabIndex={tab === id ? 0 : -1}
-              title={`${label} (${i + 1})`}
+              title={i < 9 ? `${label} (${i + 1})` : label}
               onClick={() => store.set({ tab: id, dockOpen: true })}
             >
               {label}
