@@ -232,13 +232,13 @@ struct Server::Impl {
     return reply;
   }
 
-  /// Where no other one is at work. False: one is.
+  /// A process that may take half of the machine's memory: there is one at a time. False: another one is at work.
   bool begin_to_ask() {
     const std::lock_guard lock(mutex);
     return !std::exchange(is_asked, true);
   }
 
-  // What SQL answers, by a process of its own. One at a time: each may take half of the machine's memory.
+  // What SQL answers, by a process of its own.
   Reply ask(const std::string& what, const HttpRequest& request) {
     if (options.asked.empty()) return error_reply(404, "this server answers no SQL");
     const std::shared_ptr<Loader> from = current();
@@ -250,10 +250,11 @@ struct Server::Impl {
     if (!from->is_there(trace))
       return error_reply(409, "the trace's file was replaced or removed since the page read it: open the page again");
     Jobs::Running job(jobs, request.parameter("job"));
-    if (!begin_to_ask()) return error_reply(429, "another query is at work: wait for it, or stop it");
-    const std::shared_ptr<void> end(nullptr, [this](void*) {
+    const bool is_heavy = what != "schema";
+    if (is_heavy && !begin_to_ask()) return error_reply(429, "another query is at work: wait for it, or stop it");
+    const std::shared_ptr<void> end(nullptr, [this, is_heavy](void*) {
       const std::lock_guard lock(mutex);
-      is_asked = false;
+      if (is_heavy) is_asked = false;
     });
     std::error_code none;
     std::vector<std::string> words = {options.asked.string(), "asked", what,

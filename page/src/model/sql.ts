@@ -2,7 +2,7 @@
 // What is made of the rows that SQL answers: texts of their values, CSV, and where a row leads in the timeline.
 import type { SqlAnswer, SqlColumn, SqlRow } from "../backend/types/sql";
 import type { TraceInfo } from "../backend/types/trace";
-import { visible } from "./names";
+import { readable, visible } from "./names";
 import { size } from "./sizes";
 import { duration, exact, percent } from "./time";
 
@@ -31,6 +31,7 @@ export function withUnit(number: number, unit: SqlColumn["unit"]): string {
 /** A cell's text. */
 export function shown(value: string | null, column: SqlColumn): string {
   if (value === null) return "–";
+  if (column.name === "function" || column.name === "caller") return readable(value);
   const number = column.unit === "" ? undefined : numberOf(value);
   return number === undefined ? visible(value) : withUnit(number, column.unit);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The lower half: one panel at a time, as high as its edge is dragged to.
 import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
 import { store, useStore } from "../model/store";
 import { TABS, type OwnTab } from "../model/tabs";
 import { panelOf } from "../timeline/kinds";
@@ -68,6 +69,11 @@ export function Dock() {
   const open = useStore((s) => s.dockOpen);
   const Panel = panelOf(tab) ?? PANELS[tab as OwnTab];
   const height = useStore((s) => s.dockHeight);
+  // Where there is no room for all of them.
+  useEffect(
+    () => document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [tab],
+  );
   const choose = (by: number) => {
     const at = TABS.findIndex((t) => t.id === tab);
     const next = TABS[(at + by + TABS.length) % TABS.length]!.id;
