@@ -71,6 +71,7 @@ Result<pid_t> start(const std::vector<std::string>& words, int input, int output
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   std::vector<std::string> kept = words;
   std::vector<char*> arguments;
+  arguments.reserve(kept.size() + 1);
   for (std::string& word : kept) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;
