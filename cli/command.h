@@ -38,6 +38,8 @@ KARST_COMMANDS(KARST_DECLARE_COMMAND)
 #undef KARST_DECLARE_COMMAND
 /// Not for people: `karst describe`.
 void register_describe(Command app);
+/// The same: `karst asked`, which the page's server runs.
+void register_asked(Command app);
 
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept = 0);

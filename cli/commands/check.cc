@@ -18,6 +18,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/commands/answer.h"
+#include "cli/commands/check_all.h"
 #include "cli/input/database.h"
 #include "cli/input/detectors.h"
 #include "cli/text/table.h"
@@ -63,17 +64,6 @@ records them. json has what became of each detector in check_outcomes.
 Exit status: 0, also where something was found; with --fail 3 if something was.
 1 if a detector failed; the others are asked nevertheless.)";
 
-/// What was found in all traces.
-struct Found {
-  std::vector<CheckFinding> findings;
-  std::vector<CheckOutcome> outcomes;
-
-  bool has_failed() const {
-    return std::any_of(outcomes.begin(), outcomes.end(),
-                       [](const CheckOutcome& of) { return std::string_view(of.outcome) == "failed"; });
-  }
-};
-
 int list_detectors(const Options& options, const std::vector<sql::Detector>& detectors) {
   std::vector<answers::DetectorRow> rows;
   rows.reserve(detectors.size());
@@ -99,21 +89,6 @@ Status choose(std::vector<sql::Detector>& detectors, const std::vector<std::stri
     return Error{fmt::format("there is no detector '{}', but {}", name, fmt::join(known, ", "))};
   }
   std::erase_if(detectors, [&](const sql::Detector& of) { return !is_named(of); });
-  return Unit{};
-}
-
-/// Each detector has a database of its own: what one's SQL makes, or takes away, is nothing to the next one.
-Status check_trace(const Options& options, const std::vector<sql::Detector>& detectors, const Inputs& input,
-                   Found& found) {
-  const std::string name = input.front()->trace.name();
-  for (const sql::Detector& detector : detectors) {
-    const auto database = open_database(input, {});
-    if (!database) return database.error();
-    sql::Checked checked = sql::check(detector, **database, name);
-    std::move(checked.findings.begin(), checked.findings.end(), std::back_inserter(found.findings));
-    found.outcomes.push_back(std::move(checked.outcome));
-  }
-  if (!options.answer.is_text()) warn_partial(*input.front());
   return Unit{};
 }
 
@@ -216,8 +191,8 @@ int check(const Options& options) {
   for (const std::string& file : files) {
     const auto input = open_traces({file}, options.input.raw);
     if (!input) return fail(input.error());
-    if (const Status checked = check_trace(options, all->detectors, *input, found); !checked)
-      return fail(checked.error());
+    if (const Status checked = check_trace(all->detectors, *input, found); !checked) return fail(checked.error());
+    if (!options.answer.is_text()) warn_partial(*input->front());
   }
   if (const int printed = print_found(options, found); printed != kExitOk) return printed;
   if (has_failed || found.has_failed()) return kExitFailed;

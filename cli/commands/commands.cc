@@ -111,6 +111,7 @@ constexpr Listed kCommands[] = {KARST_COMMANDS(KARST_LIST_COMMAND)};
 /// The one that is asked for; all where that is none, as for the help. There are a thousand options: to make them takes
 /// longer than most of what a command does.
 void add_commands(std::string_view asked, Command commands, int& status) {
+  if (asked == "asked") return register_asked(commands);
   const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
                                   [=](const auto& command) { return command.name == asked; });
   const bool one = known != std::end(kCommands);

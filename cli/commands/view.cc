@@ -104,6 +104,7 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   options.files.assign(files.begin(), files.end());
   options.version = KARST_VERSION;
   options.keep = keep;
+  options.asked = "/proc/self/exe";
   auto server = engine::Server::start(std::move(options));
   if (!server) return fail(server.error());
   const std::string url = (*server)->url() + shown;

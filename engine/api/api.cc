@@ -138,7 +138,7 @@ Reply Api::list(const TrackKind& kind, const Question& question) {
 
 Reply Api::trace(const Question& question) {
   Reply reply;
-  reply.body = trace_json(question.index(), version_, traces_.size(), server_.keep, server_.cut != nullptr);
+  reply.body = trace_json(question.index(), version_, traces_.size(), server_);
   return reply;
 }
 

@@ -54,6 +54,8 @@ class Api {
     bool keep = false;
     /// Makes a .karst of a part (engine/cut/cut.h); null: nobody can here.
     Result<std::vector<std::byte>> (*cut)(const Scope& scope) = nullptr;
+    /// It answers SQL, beside what is asked here (engine/server/server.h).
+    bool query = false;
   };
   void set_server(Server server) { server_ = server; }
 
@@ -116,6 +118,7 @@ class Api {
 };
 
 /// The facts of api/trace.
-std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces, bool keep, bool can_cut);
+std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces,
+                       const Api::Server& server);
 
 }  // namespace karst::engine

@@ -125,7 +125,7 @@ const Relation& reading_facts() {
 struct TraceAsked {
   std::string_view version;
   std::size_t traces;
-  bool keep, can_cut;
+  const Api::Server& server;
 };
 
 struct TraceFact {
@@ -169,7 +169,7 @@ const Relation& trace_facts() {
        field<Row>("growing", Type::kFlag, "whether it has none as its recording goes on, or was ended by force",
                   [](const Row& r) { return r.trace().growing(); }),
        field<Row>("keep", Type::kFlag, "whether the server stays when the page goes",
-                  [](const Row& r) { return r.asked.keep; }),
+                  [](const Row& r) { return r.asked.server.keep; }),
        field<Row>("traces", Type::kCount, "that may be asked about", [](const Row& r) { return r.asked.traces; }),
        field<Row>("span", Type::kDuration, "to its last event",
                   [](const Row& r) { return r.index.since_origin(r.index.last_ticks()); }),
@@ -233,14 +233,16 @@ const Relation& trace_facts() {
                 }),
        field<Row>("usage", Type::kFlag, "whether it tells what processes and the machine used",
                   [](const Row& r) { return !r.trace().usage().empty(); }),
-       list<Row>("features", Type::kText, "what the server can do: cut", [](const Row& r, const auto& use) {
-         if (r.asked.can_cut) use("cut");
+       list<Row>("features", Type::kText, "what the server can do: cut, query", [](const Row& r, const auto& use) {
+         if (r.asked.server.cut != nullptr) use("cut");
+         if (r.asked.server.query) use("query");
        })}};
   return relation;
 }
 
-std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces, bool keep, bool can_cut) {
-  const TraceAsked asked{version, traces, keep, can_cut};
+std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces,
+                       const Api::Server& server) {
+  const TraceAsked asked{version, traces, server};
   const TraceFact fact{index, asked, FunctionFacts(index)};
   Json json;
   json.open('{');

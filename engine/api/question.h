@@ -12,6 +12,7 @@
 
 #include "engine/api/api.h"
 #include "engine/api/calls.h"
+#include "engine/api/rows.h"
 #include "engine/protocol.h"
 #include "engine/tiles/tracks.h"
 
@@ -165,7 +166,7 @@ class Api::Question {
   std::optional<CallPlace> call() const {
     if (!has("thread") && !has("index")) return std::nullopt;
     const std::uint64_t thread = whole("thread", 0);
-    const std::uint64_t row = whole("index", 0);
+    const std::uint64_t row = has("at") ? row_at(thread, whole("at", 0)) : whole("index", 0);
     if (thread >= index_->threads().size() || row >= index_->threads()[thread].calls.size()) {
       complain("there is no call " + std::to_string(row) + " of thread " + std::to_string(thread));
       return std::nullopt;
@@ -173,6 +174,16 @@ class Api::Question {
     const CallColumns& calls = index_->threads()[thread].calls;
     return CallPlace{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(row), calls.begin[row],
                      calls.duration[row], calls.duration[row]};
+  }
+  /// The first of a thread's calls that began in that ns, as `karst explain --call` names it; none: one past the last.
+  std::uint64_t row_at(std::uint64_t thread, std::uint64_t ns) const {
+    if (thread >= index_->threads().size()) return 0;
+    const auto begin = index_->threads()[thread].calls.begin;
+    const answers::Times times = times_of(*index_);
+    const auto found = std::partition_point(begin.begin(), begin.end(),
+                                            [&](std::uint64_t ticks) { return times.since_start(ticks) < ns; });
+    if (found == begin.end() || times.since_start(*found) != ns) return begin.size();
+    return static_cast<std::uint64_t>(found - begin.begin());
   }
   /// Range in ticks; a range that takes in the trace's last moment has no end.
   TickRange ticks() const {

@@ -146,7 +146,7 @@ Status write_answers(Json& json, const Scope& scope, const HtmlOptions& options,
   if (options.end && end < index.since_origin(index.last_ticks())) range["end"] = fmt::format("{:.3f}", end);
   Api api({&index}, options.version);
   json.key("range").open('{').field("begin", begin).field("end", end).close('}');
-  json.key("trace").raw(trace_json(index, options.version, 1, true, false));
+  json.key("trace").raw(trace_json(index, options.version, 1, {.keep = true}));
   Parameters inverted = range;
   inverted.emplace("inverted", "1");
   json.key("functions").raw(api.answer("functions", range).body);

@@ -16,9 +16,9 @@
 
 namespace karst::engine {
 
-inline constexpr std::size_t kMostHead = 64 << 10;   ///< bytes; cookies of other servers on this machine come along
-inline constexpr std::size_t kMostTarget = 8 << 10;  ///< bytes of the path with its query
-inline constexpr std::size_t kMostHeaders = 100;     ///< lines
+inline constexpr std::size_t kMostHead = 64 << 10;    ///< bytes; cookies of other servers on this machine come along
+inline constexpr std::size_t kMostTarget = 32 << 10;  ///< bytes of the path with its query, which may be SQL
+inline constexpr std::size_t kMostHeaders = 100;      ///< lines
 
 struct HttpRequest {
   std::string path;                                          ///< decoded

@@ -32,6 +32,14 @@ void Jobs::stop(std::string_view name) {
   if (stopped_early_.size() > kMostForgotten) stopped_early_.pop_front();
 }
 
+void Jobs::stop_all_of(std::string_view page) {
+  if (page.empty()) return;
+  const std::string begin = std::string(page.substr(0, kLongestName)) + ".";
+  const std::lock_guard lock(mutex_);
+  for (auto at = running_.lower_bound(begin); at != running_.end() && at->first.starts_with(begin); ++at)
+    at->second->stop = true;
+}
+
 void Jobs::stop_all() {
   const std::lock_guard lock(mutex_);
   stop_all_ = true;

@@ -36,6 +36,8 @@ class Jobs {
 
   /// Stops the jobs of this name; one that has not come yet is stopped when it does. Names are used once.
   void stop(std::string_view name);
+  /// Stops those at work whose names begin with `page` and a dot.
+  void stop_all_of(std::string_view page);
   /// Stops all there are and all that come.
   void stop_all();
   /// {"name":[done,expected],...} of those at work that have names.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/server/loader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <new>
@@ -9,6 +11,16 @@
 #include "base/json.h"
 
 namespace karst::engine {
+namespace {
+
+/// Device and inode; 0: there is no such file.
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+}  // namespace
 
 Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
                Preview::Limits preview)
@@ -34,6 +46,7 @@ void Loader::load() {
   std::string error;
   try {
     for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
+      identities_.push_back(identity_of(files_[i]));
       auto index = TraceIndex::build(files_[i], *progress_[i], &cache_, files_.size() == 1 ? &preview_ : nullptr);
       if (index) {
         traces_.push_back(std::move(*index));
@@ -95,7 +108,7 @@ std::optional<Reply> Loader::preview(std::string_view path, const Parameters& pa
     return error_reply(503, "the trace is still being read, and this is about all of it");
   }
   Api api({there.get()}, version_);
-  api.set_server({server_.keep, nullptr});
+  api.set_server({server_.keep, nullptr, false});
   return api.answer(path, parameters, work);
 }
 
@@ -124,6 +137,12 @@ bool Loader::is_behind() const {
     if (growing_[i] != 0 && std::filesystem::file_size(files_[i], none) > growing_[i] && !none) return true;
   }
   return false;
+}
+
+bool Loader::is_there(std::size_t number) const {
+  if (api() == nullptr || number >= identities_.size()) return false;
+  const auto now = identity_of(files_[number]);
+  return now.second != 0 && now == identities_[number];
 }
 
 std::string Loader::progress_json() const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/api/api.h"
@@ -49,6 +50,8 @@ class Loader {
   std::string error() const;
   /// A file that was still recorded has more in it by now.
   bool is_behind() const;
+  /// Whether the file `number` still has its name, and no other file.
+  bool is_there(std::size_t number) const;
 
  private:
   void load();
@@ -60,7 +63,8 @@ class Loader {
   std::vector<std::unique_ptr<TraceIndex>> traces_;
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;
-  std::vector<std::unique_ptr<IndexProgress>> progress_;  // by file
+  std::vector<std::unique_ptr<IndexProgress>> progress_;             // by file
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> identities_;  // by file, once ready: device and inode
   std::vector<std::uint64_t> growing_;  // by file, once ready: how large it was; 0: its recording has ended
   Preview preview_;
 

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/hex.h"
 #include "engine/cut/cut.h"
@@ -118,6 +120,7 @@ struct Server::Impl {
   std::size_t pages = 0;
   bool had_page = false;
   Clock::time_point last_page_left;
+  bool is_asked = false;  // by SQL
 
   bool is_stopping() {
     const std::lock_guard lock(mutex);
@@ -177,7 +180,7 @@ struct Server::Impl {
 
   HttpReply answer_own(const HttpRequest& request) {
     const std::string_view path = std::string_view(request.path).substr(token.size() + 2);
-    if (path == "api/alive") return keep_alive();
+    if (path == "api/alive") return keep_alive(std::string(request.parameter("page")));
     if (path == "api/progress") {
       // In slices, so that a server that ends need not wait.
       const std::shared_ptr<Loader> now = current();
@@ -194,6 +197,8 @@ struct Server::Impl {
       jobs.stop(request.parameter("job"));
       return json_reply("{}");
     }
+    for (const char* const what : {"query", "check", "schema"})
+      if (path.substr(0, 4) == "api/" && path.substr(4) == what) return to_http(ask(what, request));
     if (path.starts_with("api/")) return to_http(data(path.substr(4), request));
     if (path.empty()) load_what_came();
     return page(path.empty() ? "index.html" : path);
@@ -212,17 +217,57 @@ struct Server::Impl {
       }
       api = from->api();  // it goes when all is there, not before
     }
-    if (api == nullptr) {
-      const std::string why = from->error();
-      Json json;
-      json.open('{').field("error", why.empty() ? "the trace is being opened" : why);
-      json.key("progress").raw(from->progress_json()).close('}');
-      Reply reply;
-      reply.status = 503;
-      reply.body = json.take();
-      return reply;
-    }
+    if (api == nullptr) return not_ready(*from);
     return api->answer(path, parameters, job.work());
+  }
+
+  static Reply not_ready(const Loader& from) {
+    const std::string why = from.error();
+    Json json;
+    json.open('{').field("error", why.empty() ? "the trace is being opened" : why);
+    json.key("progress").raw(from.progress_json()).close('}');
+    Reply reply;
+    reply.status = 503;
+    reply.body = json.take();
+    return reply;
+  }
+
+  /// A process that may take half of the machine's memory: there is one at a time. False: another one is at work.
+  bool begin_to_ask() {
+    const std::lock_guard lock(mutex);
+    return !std::exchange(is_asked, true);
+  }
+
+  // What SQL answers, by a process of its own.
+  Reply ask(const std::string& what, const HttpRequest& request) {
+    if (options.asked.empty()) return error_reply(404, "this server answers no SQL");
+    const std::shared_ptr<Loader> from = current();
+    if (from->api() == nullptr) return not_ready(*from);
+    const std::string_view number = request.parameter("trace");
+    const std::size_t trace = number == "1" ? 1 : 0;
+    if (trace >= options.files.size() || (number != "" && number != "0" && number != "1"))
+      return error_reply(400, "there is no trace " + std::string(number));
+    if (!from->is_there(trace))
+      return error_reply(409, "the trace's file was replaced or removed since the page read it: open the page again");
+    Jobs::Running job(jobs, request.parameter("job"));
+    const bool is_heavy = what != "schema";
+    if (is_heavy && !begin_to_ask()) return error_reply(429, "another query is at work: wait for it, or stop it");
+    const std::shared_ptr<void> end(nullptr, [this, is_heavy](void*) {
+      const std::lock_guard lock(mutex);
+      if (is_heavy) is_asked = false;
+    });
+    std::error_code none;
+    std::vector<std::string> words = {options.asked.string(), "asked", what,
+                                      std::filesystem::absolute(options.files[trace], none).string(),
+                                      "--parent=" + std::to_string(::getpid())};
+    if (request.parameter("raw") == "1") words.emplace_back("--raw");
+    auto answer = answer_of_program(words, request.parameter("sql"), job.work(), options.asked_limits);
+    if (is_stopped(job.work())) return error_reply(499, "this was stopped");
+    if (!answer) return error_reply(500, answer.error().message);
+    Reply reply;
+    reply.status = answer->starts_with("{\"error\":") ? 400 : 200;
+    reply.body = std::move(*answer);
+    return reply;
   }
 
   static HttpReply page(std::string_view path) {
@@ -239,15 +284,16 @@ struct Server::Impl {
     return reply;
   }
 
-  // An event stream: lives as long as the page does.
-  HttpReply keep_alive() {
+  // An event stream: lives as long as the page does. What the page asked for ends with it.
+  HttpReply keep_alive(std::string name) {
     {
       const std::lock_guard lock(mutex);
       ++pages;
       had_page = true;
     }
     // Goes with the last copy of the stream, whatever ended it.
-    const std::shared_ptr<void> page(nullptr, [this](void*) {
+    const std::shared_ptr<void> page(nullptr, [this, name = std::move(name)](void*) {
+      jobs.stop_all_of(name);
       const std::lock_guard lock(mutex);
       --pages;
       last_page_left = Clock::now();
@@ -312,6 +358,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   Api::Server about;
   about.keep = options.keep;
   about.cut = cut_trace;
+  about.query = !options.asked.empty();
   try {
     impl->load = [files = options.files, version = options.version, about, preview = options.preview] {
       return std::make_shared<Loader>(files, version, about, IndexCache::of_user(), preview);

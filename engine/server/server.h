@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "engine/index/preview.h"
+#include "engine/server/asked_program.h"
 #include "engine/server/http_server.h"
 
 namespace karst::engine {
@@ -26,6 +27,9 @@ struct ServerOptions {
   Preview::Limits preview = {};
   std::vector<uid_t> users = {};  ///< who may connect beside root; empty: who runs it, and who ran sudo
   HttpServer::Limits limits = {};
+  /// The program that answers what is asked in SQL (cli/commands/asked.cc); empty: nothing does.
+  std::filesystem::path asked = {};
+  AskedLimits asked_limits = {};
 };
 
 class Server {

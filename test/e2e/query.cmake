@@ -1,2 +1,3 @@
 # Traces asked in SQL: karst query.
 e2e_methods(query query)
+e2e_methods(query query_page)

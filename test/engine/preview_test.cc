@@ -207,7 +207,7 @@ TEST(Preview, FunctionsHaveTheNumbersOfTheWhole) {
   EXPECT_EQ(all[50].name, "functions without a record");
   EXPECT_EQ(all[50].calls, 9U + 7U);
   EXPECT_EQ(all.size(), 50U + 70U + 1U);
-  const std::string facts = engine::trace_json(*whole, "1", 1, false, false);
+  const std::string facts = engine::trace_json(*whole, "1", 1, {});
   EXPECT_NE(facts.find(R"("count":121,"number":[0,1,2,40,49,50,110,120],"name":["f1","f2","f3","f41","f50",)"),
             std::string::npos);
 }
@@ -252,14 +252,14 @@ TEST(Preview, TheBeginOfALongThreadIsThereBeforeAllOfIt) {
     expect_same_rows(*now, *whole.index, 0, part.calls.size());
     for (std::size_t row = 0; row < part.calls.size(); ++row) ASSERT_LE(part.calls.end(row), part.unread_from);
     EXPECT_EQ(now->calls(), 0U);  // counted when all is there
-    const std::string facts = engine::trace_json(*now, "1", 1, false, false);
+    const std::string facts = engine::trace_json(*now, "1", 1, {});
     EXPECT_EQ(facts.find("\"unread_from\":null"), std::string::npos);
     EXPECT_NE(facts.find("\"reading\":{"), std::string::npos);
   }
   build.finish();
   ASSERT_NE(build.index, nullptr) << build.error;
   EXPECT_EQ(build.index->calls(), whole.index->calls());
-  EXPECT_NE(engine::trace_json(*build.index, "1", 1, false, false).find("\"unread_from\":null"), std::string::npos);
+  EXPECT_NE(engine::trace_json(*build.index, "1", 1, {}).find("\"unread_from\":null"), std::string::npos);
 }
 
 TEST(Preview, ThePartsOfAThreadThatLostItsBeginHaveOpenCalls) {

@@ -1810,7 +1810,7 @@ export interface TraceFact {
   sampled: SampledInfo | null;
   /** Whether it tells what processes and the machine used. */
   usage: boolean;
-  /** What the server can do: cut. */
+  /** What the server can do: cut, query. */
   features: string[];
 }
 

@@ -92,6 +92,7 @@ export function traceFacts(answer: Json): TraceInfo {
     hasFlows: of.flows,
     lockWaits: new Set(of.lockWaits),
     canCut: of.features.includes("cut"),
+    answersSql: of.features.includes("query"),
     aggregated: object(answer).aggregated === true,
   };
 }

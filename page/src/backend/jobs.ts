@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Long answers under way: how far the server is with each, and stopping those that nobody wants any more. An answer is
 // known by the signal that its asker can abort it with.
+
+/** The page, by which the server knows what to end with it. */
+export const PAGE = crypto.randomUUID().slice(0, 18);
+
 let next = 0;
 let progress: Record<string, readonly [number, number]> = {};
 const names = new WeakMap<AbortSignal, string[]>();
@@ -8,7 +12,7 @@ const listeners = new Set<() => void>();
 
 /** A name for the job that answers a question; once `signal` is aborted, `stop` is called with it. */
 export function startJob(signal: AbortSignal, stop: (name: string) => void): string {
-  const name = `${crypto.randomUUID().slice(0, 18)}.${next++}`;
+  const name = `${PAGE}.${next++}`;
   const known = names.get(signal);
   if (known) known.push(name);
   else names.set(signal, [name]);

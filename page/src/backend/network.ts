@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The server that the page came from, by HTTP. Addresses are relative to the page, whose own address holds the token.
 import type { Json } from "./facts";
-import { jobsAre, startJob } from "./jobs";
+import { jobsAre, PAGE, startJob } from "./jobs";
 import type { RawTiles } from "./decode";
 import type { WorkerAnswer } from "./tile_worker";
 import type { Parameters, Transport } from "./transport";
@@ -152,7 +152,7 @@ export function stayAlive(
   onLost: () => void,
   onBack: () => void,
 ): void {
-  const events = new EventSource(address("alive", 0));
+  const events = new EventSource(address("alive", 0, { page: PAGE }));
   events.addEventListener("progress", (event) => {
     try {
       onProgress(JSON.parse((event as MessageEvent<string>).data));

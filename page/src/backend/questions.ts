@@ -34,6 +34,7 @@ import {
 import { frameFacts } from "./frame_facts";
 import { callMemory } from "./memory_facts";
 import { rowOf } from "./rows";
+import { checkAnswer, sqlAnswer, sqlSchema } from "./sql_facts";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
@@ -42,6 +43,7 @@ import type { LateList } from "./types/late";
 import type { CallMemory } from "./types/memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./types/notes";
 import type { Alignment, AlignSide, Flame, FlameQuery, FunctionTable, ThreadSums, TimeOf } from "./types/sums";
+import type { CheckAnswer, SqlAnswer, SqlSchema } from "./types/sql";
 import type { Row, TileRequest } from "./types/tiles";
 import type { TraceInfo } from "./types/trace";
 
@@ -236,6 +238,22 @@ export class Questions implements Backend {
 
   async source(func: number): Promise<SourceText> {
     return sourceFacts(await this.json("source", { function: func }));
+  }
+
+  async sql(text: string, raw: boolean, signal: AbortSignal): Promise<SqlAnswer> {
+    return sqlAnswer(await this.json("query", { sql: text, raw: raw ? 1 : undefined }, signal));
+  }
+
+  async check(raw: boolean, signal: AbortSignal): Promise<CheckAnswer> {
+    return checkAnswer(await this.json("check", { raw: raw ? 1 : undefined }, signal));
+  }
+
+  async schema(signal: AbortSignal): Promise<SqlSchema> {
+    return sqlSchema(await this.json("schema", {}, signal));
+  }
+
+  async callAt(thread: number, begin: number): Promise<CallInfo> {
+    return callFacts(await this.json("call", { thread, at: begin, raw: 1 }));
   }
 
   cutAddress(begin: number, end: number): string | undefined {

@@ -11,6 +11,8 @@ export const TABS = [
   { id: "requests", label: "Requests", ofTrack: true },
   { id: "notes", label: "Notes" },
   { id: "frames", label: "Frames", ofTrack: true },
+  { id: "check", label: "Findings" },
+  { id: "query", label: "Query" },
 ] as const;
 
 export type Tab = (typeof TABS)[number]["id"];

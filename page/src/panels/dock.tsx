@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The lower half: one panel at a time, as high as its edge is dragged to.
 import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
 import { store, useStore } from "../model/store";
 import { TABS, type OwnTab } from "../model/tabs";
 import { panelOf } from "../timeline/kinds";
 import { CallPanel } from "./call";
+import { CheckPanel } from "./check";
 import { ComparePanel } from "./compare";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
 import { NotePanel } from "./notes";
+import { QueryPanel } from "./query";
 import { RangePanel } from "./range";
 import { TablePanel } from "./table";
 
@@ -21,6 +24,8 @@ const PANELS: Readonly<Record<OwnTab, ComponentType>> = {
   compare: ComparePanel,
   outliers: OutlierPanel,
   notes: NotePanel,
+  check: CheckPanel,
+  query: QueryPanel,
 };
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
@@ -64,6 +69,11 @@ export function Dock() {
   const open = useStore((s) => s.dockOpen);
   const Panel = panelOf(tab) ?? PANELS[tab as OwnTab];
   const height = useStore((s) => s.dockHeight);
+  // Where there is no room for all of them.
+  useEffect(
+    () => document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [tab],
+  );
   const choose = (by: number) => {
     const at = TABS.findIndex((t) => t.id === tab);
     const next = TABS[(at + by + TABS.length) % TABS.length]!.id;
@@ -93,7 +103,7 @@ export function Dock() {
               aria-selected={open && tab === id}
               {...(open ? { "aria-controls": "panel" } : {})}
               tabIndex={tab === id ? 0 : -1}
-              title={`${label} (${i + 1})`}
+              title={i < 9 ? `${label} (${i + 1})` : label}
               onClick={() => store.set({ tab: id, dockOpen: true })}
             >
               {label}

@@ -9,6 +9,7 @@ import type { LockAnswer } from "../answers";
 import type { CallMemory } from "./memory";
 import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotPart } from "./notes";
 import type { ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
+import type { CheckAnswer, SqlAnswer, SqlSchema } from "./sql";
 import type { Row, TileRequest } from "./tiles";
 import type { TraceInfo } from "./trace";
 
@@ -106,6 +107,14 @@ export interface Backend {
   source(func: number): Promise<SourceText>;
   /** One state of a thread. */
   state(thread: number, index: number): Promise<StateLine>;
+  /** What SQL answers. It, check() and schema() need a server that answers SQL (TraceInfo.answersSql). */
+  sql(text: string, raw: boolean, signal: AbortSignal): Promise<SqlAnswer>;
+  /** What the detectors of `karst check` find. */
+  check(raw: boolean, signal: AbortSignal): Promise<CheckAnswer>;
+  /** Tables that SQL can ask. */
+  schema(signal: AbortSignal): Promise<SqlSchema>;
+  /** The first of a thread's calls that began in that ns, as `karst explain --call` names it. */
+  callAt(thread: number, begin: number): Promise<CallInfo>;
   /** Says which threads are looked at while the trace is being read. */
   readFirst?(threads: readonly number[]): void;
   /** Address of a .karst of just this range; undefined when there is no server to make it. */

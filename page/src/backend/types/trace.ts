@@ -88,6 +88,8 @@ export interface TraceInfo extends Facts {
   /** Numbers of those that are waits for locks. */
   lockWaits: ReadonlySet<number>;
   canCut: boolean;
+  /** There is a server that answers SQL. */
+  answersSql: boolean;
   states: StatesInfo | null;
   tasks: TaskInfo[];
   cpus: CpuInfo[];

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Answers of SQL as the page's own types. Values in them are a trace's: anything.
+import { list, num, object, text, type Json } from "./rows";
+import type {
+  CheckAnswer,
+  CheckFinding,
+  CheckOutcome,
+  SqlAnswer,
+  SqlColumn,
+  SqlRow,
+  SqlSchema,
+  SqlTable,
+} from "./types/sql";
+
+const objects = list(object);
+const texts = list(text);
+const cells = list((value) => (typeof value === "string" ? value : null));
+
+function oneOf<T extends string>(of: unknown, all: readonly T[], otherwise: T): T {
+  return all.find((one) => one === of) ?? otherwise;
+}
+
+const column = (of: Json): SqlColumn => ({
+  name: text(of.name),
+  kind: oneOf(of.kind, ["text", "number", "flag", "nested"], "text"),
+  unit: oneOf(of.unit, ["moment", "ns", "bytes", "share", ""], ""),
+});
+
+export function sqlAnswer(answer: Json): SqlAnswer {
+  const columns = objects(answer.columns).map(column);
+  const rows = list((row): SqlRow => {
+    const values = cells(row);
+    return columns.map((_, at) => values[at] ?? null);
+  })(answer.rows);
+  return { columns, rows, more: num(answer.more), counted: answer.counted !== false, cut: answer.cut === true };
+}
+
+const table = (of: Json): SqlTable => ({
+  name: text(of.name),
+  sentence: text(of.sentence),
+  columns: objects(of.columns).map((one) => ({
+    name: text(one.name),
+    type: text(one.type),
+    sentence: text(one.sentence),
+  })),
+});
+
+export const sqlSchema = (answer: Json): SqlSchema => ({
+  missing: text(answer.missing),
+  tables: objects(answer.tables).map(table),
+  macros: objects(answer.macros).map((one) => ({ name: text(one.name), sentence: text(one.sentence) })),
+});
+
+const finding = (of: Json): CheckFinding => ({
+  detector: text(of.detector),
+  title: text(of.title),
+  sentence: text(of.sentence),
+  begin: num(of.begin_ns),
+  duration: num(of.duration_ns),
+  tid: typeof of.tid === "number" ? of.tid : null,
+  thread: text(of.thread),
+  call: text(of.call),
+  amount: num(of.amount),
+  unit: text(of.unit),
+  total: num(of.total_ns),
+  sure: num(of.sure),
+});
+
+const outcome = (of: Json): CheckOutcome => ({
+  detector: text(of.detector),
+  outcome: oneOf(of.outcome, ["found", "nothing", "not looked for", "failed"], "failed"),
+  why: text(of.why),
+});
+
+export const checkAnswer = (answer: Json): CheckAnswer => ({
+  findings: objects(answer.findings).map(finding),
+  outcomes: objects(answer.outcomes).map(outcome),
+  failures: texts(answer.failures),
+  notices: texts(answer.notices),
+});
