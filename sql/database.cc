@@ -266,7 +266,8 @@ Status Database::Impl::write_parts(const std::string& table) {
 }
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Database::~Database() = default;
+// DuckDB's log may lie in a file that it was not allowed to open. It would try once more as it ends, and abort.
+Database::~Database() { static_cast<void>(run(impl_->api, impl_->connection.get(), "CALL disable_logging()")); }
 
 Result<std::unique_ptr<Database>> Database::open(const Api& api, std::vector<Source> sources,
                                                  const DatabaseOptions& options) {

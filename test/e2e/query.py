@@ -179,6 +179,7 @@ class Query(TracedTest):
                     f"CREATE TABLE t (a VARCHAR); COPY t FROM '{secret}'; SELECT * FROM t",
                     f"EXPORT DATABASE '{written}'", f"IMPORT DATABASE '{self.directory}'", f"ATTACH '{written}' AS w",
                     "INSTALL httpfs", f"LOAD '{secret}'", f"SELECT * FROM read_json('{secret}')",
+                    f"CALL enable_logging(storage='file', storage_path='{written}'); SELECT 1",
                     f"SELECT * FROM parquet_scan('{secret}')", "SELECT * FROM read_csv('/dev/stdin')",
                     f"SET enable_external_access = true; SELECT * FROM '{secret}'", f"SET temp_directory = '{written}'",
                     "SET lock_configuration = false", f"PRAGMA enable_profiling = 'json'",
