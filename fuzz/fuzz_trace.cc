@@ -12,6 +12,7 @@
 #include "fuzz/require.h"
 #include "reader/held_times.h"
 #include "reader/moments.h"
+#include "reader/pieces.h"
 #include "reader/trace.h"
 
 namespace {
@@ -43,6 +44,34 @@ void check_promises(const reader::Trace& trace, const reader::Process& process, 
     require(note.row == reader::kNoParent || (note.row < rows && calls.begin[note.row] <= note.ticks),
             "a note is not before its call");
     require(note.name <= process.last_id, "nor is a note's name");
+  }
+}
+
+/// Of a row, whichever number it has.
+std::uint64_t sum_of(const reader::Calls& calls, std::size_t row) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  std::uint64_t sum = kOdd;
+  for (const std::uint64_t of : {std::uint64_t{calls.function[row]}, calls.begin[row], calls.duration[row],
+                                 std::uint64_t{calls.depth[row]}, std::uint64_t{calls.marks[row]}})
+    sum = (sum ^ of) * kOdd ^ sum >> 29;
+  return sum;
+}
+
+/// Pieces have each call once, and as it is among all.
+void check_pieces(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls) {
+  std::uint64_t all = 0;
+  for (std::size_t row = 0; row < calls.size(); ++row) all += sum_of(calls, row);
+  for (const std::size_t rows : {1, 50}) {
+    std::uint64_t sum = 0;
+    std::size_t count = 0;
+    reader::each_piece(trace, thread, {.rows = rows}, [&](const reader::Piece& piece, const reader::Calls& of) {
+      reader::each_sent(piece, [&](std::uint32_t row) {
+        sum += sum_of(of, row);
+        ++count;
+      });
+    });
+    require(count == calls.size(), "pieces have each call once");
+    require(sum == all, "calls of pieces are as those of all");
   }
 }
 
@@ -106,7 +135,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     for (const auto& thread : process.threads) {
       for (const auto& block : trace->blocks(thread)) events += block.size();
-      check_promises(*trace, process, rebuild_calls(*trace, thread));
+      const reader::Calls calls = rebuild_calls(*trace, thread);
+      check_promises(*trace, process, calls);
+      check_pieces(*trace, thread, calls);
     }
   }
   check_requests(*trace);

@@ -85,6 +85,7 @@ struct UsageRecorder::Impl {
         is_last = ends_;
         fresh.swap(fresh_);
       }
+      const std::lock_guard lock(store_mutex_);
       take_new(std::move(fresh));
       const SteadyClock::time_point now = SteadyClock::now();
       if (is_last || now >= machine_due) {
@@ -125,10 +126,12 @@ struct UsageRecorder::Impl {
   bool ends_ = false;
   std::vector<HeldProcess> fresh_;
 
+  std::mutex store_mutex_;
+  UsageStore store_;
+
   // The thread's alone, until it has ended.
   bool is_first_ = true;
   double free_ns_ = 0;  ///< CPU time that does not count; 0: nothing was read yet
-  UsageStore store_;
   std::vector<UsedProcess> processes_;
   std::uint64_t cost_ns_ = 0;
 };
@@ -151,6 +154,11 @@ void UsageRecorder::add(pid_t process) {
   if (!held) return;
   const std::lock_guard lock(impl_->mutex_);
   impl_->fresh_.push_back(std::move(*held));
+}
+
+reader::UsageLog UsageRecorder::look() {
+  const std::lock_guard lock(impl_->store_mutex_);
+  return impl_->store_.look();
 }
 
 reader::UsageLog UsageRecorder::stop() {

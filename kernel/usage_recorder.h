@@ -37,6 +37,8 @@ class UsageRecorder {
   void start(pid_t child);  ///< that the caller has not waited for, so that its number is its own
   /// Another process of the run; does nothing before start(), and for one that is known.
   void add(pid_t process);
+  /// What was read up to now. Reading goes on. Waits for the reading that is under way, some milliseconds at most.
+  reader::UsageLog look();
   /// Reads once more, and ends. Empty where start() was not called.
   reader::UsageLog stop();
   /// After stop(): CPU time that the thread took, ns.

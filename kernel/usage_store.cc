@@ -71,4 +71,11 @@ reader::UsageLog UsageStore::take() {
   return std::exchange(log_, {});
 }
 
+reader::UsageLog UsageStore::look() const {
+  reader::UsageLog log;
+  for (const UsageSeries& series : log_.series)
+    if (!series.points.empty()) log.series.push_back(series);
+  return log;
+}
+
 }  // namespace karst::kernel

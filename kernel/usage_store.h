@@ -25,6 +25,8 @@ class UsageStore {
   void add(std::size_t series, std::uint64_t ticks, std::int64_t value);
   /// All of it; nothing is left here. Series without points are not in it.
   reader::UsageLog take();
+  /// The same, and it stays.
+  reader::UsageLog look() const;
 
  private:
   void thin();

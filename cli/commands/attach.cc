@@ -539,12 +539,13 @@ int attach(const Options& options) {
   raise_descriptor_limit();  // an event needs one, and each thread has some
   kernel::StateRecorder recorder(*states);
   recorder.attach(pid);
-  if (growing)
-    growing->complete_files_by([&recorder](writing::TraceWriter& file, std::uint64_t from, std::uint64_t to) {
-      file.add_states(reader::excerpt_states(recorder.look(), from, to));
-    });
   kernel::UsageRecorder usage;
   if (options.usage != "off") usage.start(process);
+  if (growing)
+    growing->complete_files_by([&recorder, &usage](writing::TraceWriter& file, std::uint64_t from, std::uint64_t to) {
+      file.add_states(reader::excerpt_states(recorder.look(), from, to));
+      file.add_usage(reader::excerpt_usage(usage.look(), from, to));
+    });
   kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(process); !sampled) {
     if (!has_triggers && !options.all) return fail({"nothing can be sampled: " + sampled.error().message});

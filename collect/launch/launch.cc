@@ -237,6 +237,7 @@ class Launcher {
     if (options_.all)
       options_.all->complete_files_by([this](writing::TraceWriter& writer, std::uint64_t from, std::uint64_t to) {
         writer.add_states(reader::excerpt_states(states_->look(), from, to));
+        writer.add_usage(reader::excerpt_usage(usage_.look(), from, to));
       });
     processes_.keep_all(options_.all);
     while (!stop_) {

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -89,6 +90,7 @@ class Rotated(TracedTest):
             self.assertEqual({m["what"] for m in info["kept"]}, {"--rotate"})
             self.assertLessEqual({"leaf", "request"}, {row["name"] for row in rows_of("report", file)})
             self.assertGreater(info["states"]["records"], 0)
+            self.assertIn("memory", {of["what"] for of in info["usage"]})
 
     def test_a_slow_call_across_two_files_has_its_whole_length(self):
         path, truth, _ = self.run_rotated("1s")
@@ -109,8 +111,7 @@ class Rotated(TracedTest):
     def test_some_seconds_of_every_minute(self):
         """As a timer would have it: by name, and off in between."""
         name = self.directory / "timed-server"
-        name.write_bytes(self.program().read_bytes())
-        name.chmod(0o755)
+        shutil.copy(self.program(), name)
         program = subprocess.Popen([str(name), "60"], stdout=subprocess.DEVNULL)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
