@@ -12,10 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +22,7 @@
 #include "base/clock.h"
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/commands/followed.h"
 #include "cli/commands/rotated_files.h"
 #include "cli/commands/samples.h"
 #include "cli/input/chosen_functions.h"
@@ -84,97 +82,6 @@ struct Options {
 enum class Ended { kDone, kStopped, kProcessGone };
 
 using Time = std::chrono::steady_clock;
-
-/// Random bytes that the kernel gave the program are in it: after an exec it is another one.
-std::string image_of(const HeldProcess& process) {
-  std::ifstream file(process.path("auxv"), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-/// The process, its children by fork that a trigger was hit in, and what they become by exec.
-class Followed {
- public:
-  collect::RecordedProcess& add(const HeldProcess& held, collect::ArenaView arena) {
-    all_.push_back({held, image_of(held), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
-    return all_.back().process;
-  }
-
-  /// All that the first of them records from here on goes into the trace; drain() does so, and returns the milliseconds
-  /// after which it is to be called again.
-  void keep_all(const std::shared_ptr<collect::GrowingTrace>& trace) {
-    growing_ = trace;
-    all_.front().process.history.keep_all(trace);
-  }
-  int drain() {
-    collect::History& history = all_.front().process.history;
-    const bool any = history.drain_if_due();
-    if (growing_->is_flush_due()) {
-      history.drain_and_describe({});
-      growing_->flush();
-      if (growing_->is_file_full()) next_file(history);
-    }
-    return growing_->look_again_after(any);
-  }
-  bool keeps_all() const { return growing_ != nullptr; }
-  void next_file(collect::History& history) {
-    history.end_file({});
-    growing_->end_file();
-    history.begin_file();
-  }
-
-  /// Null when its history cannot be had.
-  collect::RecordedProcess* find(pid_t pid) {
-    for (One& one : all_)
-      if (one.held.number() == pid && one.held.is_there() && !one.replaced) return &one.process;
-    const auto held = HeldProcess::open(pid);
-    return held ? find(*held) : nullptr;
-  }
-
-  /// Arms triggers in what took the place of a program by exec, as soon as it is traced.
-  Status look_for_execs(collect::Triggers& triggers) {
-    for (One& one : all_) {
-      if (one.replaced) continue;
-      const std::string image = image_of(one.held);
-      if (image.empty() || image == one.image) continue;
-      one.replaced = true;
-      triggers.replaced(one.held.number());
-      coming_.push_back(one.held);
-    }
-    for (const HeldProcess& held : std::exchange(coming_, {})) {
-      if (!held.is_there()) continue;
-      if (find(held) == nullptr)
-        coming_.push_back(held);
-      else if (Status armed = triggers.arm(held); !armed)
-        return armed;
-    }
-    return Unit{};
-  }
-
-  /// Those of which moments were kept; `first_too`: and the one that was attached to.
-  std::vector<collect::RecordedProcess> take(bool first_too) {
-    std::vector<collect::RecordedProcess> processes;
-    for (One& one : all_)
-      if (!one.process.moments.empty() || (first_too && &one == &all_.front()))
-        processes.push_back(std::move(one.process));
-    return processes;
-  }
-
- private:
-  struct One {
-    HeldProcess held;
-    std::string image;
-    bool replaced;
-    collect::RecordedProcess process;
-  };
-  collect::RecordedProcess* find(const HeldProcess& held) {
-    auto attached = collect::attach(held);
-    return attached ? &add(held, std::move(attached->arena)) : nullptr;
-  }
-
-  std::deque<One> all_;
-  std::vector<HeldProcess> coming_;
-  std::shared_ptr<collect::GrowingTrace> growing_;
-};
 
 /// Signals that ask us to end wait from here on until somebody takes them.
 sigset_t hold_endings() {
