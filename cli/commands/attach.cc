@@ -23,6 +23,7 @@
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
 #include "cli/commands/followed.h"
+#include "cli/commands/older_trace.h"
 #include "cli/commands/rotated_files.h"
 #include "cli/commands/samples.h"
 #include "cli/input/chosen_functions.h"
@@ -438,6 +439,7 @@ int attach(const Options& options) {
   std::shared_ptr<collect::GrowingTrace> growing;
   if (options.all) {
     collect::GrowingTrace::Events events;
+    events.begins = [&] { give_to_caller(writer->duplicate(), output); };
     if (rotation->when.any()) rotated.emplace(output, rotation->keep, !options.no_source).serve(events);
     growing = std::make_shared<collect::GrowingTrace>(*writer, std::move(events), rotation->when);
     followed.keep_all(growing);
@@ -484,8 +486,10 @@ int attach(const Options& options) {
                      : "nothing was reached: no trace was written"});
   if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
   collect::add_sampled_processes(processes, begin, resolve.as, samples, log);
+  const Descriptor written = writer->duplicate();
   const int status = write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), used,
                                     *writer, output);
+  if (status == kExitOk) give_to_caller(written, output);
   if (rotated) rotated->tell(*growing);
   return status;
 }

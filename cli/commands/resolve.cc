@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/commands/leftover.h"
+#include "cli/commands/older_trace.h"
 #include "cli/input/program_options.h"
 #include "cli/text/text.h"
 #include "collect/record/raw.h"
@@ -48,6 +49,7 @@ int resolve(const Options& options) {
   if (!options.program.empty())
     return usage_error("--program is for cores and arenas, and does not go with --strip", "resolve");
   const std::string output = options.output.empty() ? options.file : options.output;
+  raw.on_written = [&output](const Descriptor& written) { give_to_caller(written, printable(output)); };
   auto summary = collect::resolve_raw(options.file, output, raw);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& problem : summary->problems) say(problem.message);

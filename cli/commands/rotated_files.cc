@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "base/output_place.h"
-#include "cli/commands/older_trace.h"
 #include "cli/text/text.h"
 #include "format/options.h"
 #include "format/trace.h"
@@ -202,7 +201,6 @@ void RotatedFiles::add_names() const {
   setpriority(PRIO_PROCESS, static_cast<id_t>(resolver), kLow);
   while (waitpid(resolver, nullptr, 0) < 0 && errno == EINTR) {
   }
-  give_to_caller(Descriptor(open(last_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)), last_);
 }
 
 void RotatedFiles::tell(collect::GrowingTrace& trace) const {

@@ -109,7 +109,9 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
     }
   }
   if (const Status same = bytes->unchanged(); !same) return same.error();
+  const Descriptor written = writer->duplicate();
   if (const Status done = writer->finish(); !done) return done.error();
+  if (options.on_written) options.on_written(written);
   return summary;
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "collect/record/strip.h"
 #include "reader/model.h"
@@ -16,6 +18,8 @@ struct RawOptions {
   bool source = true;  ///< keep the text of the source files
   symbols::ResolveOptions resolve;
   Strip strip;  ///< what is taken out
+  /// Called with the output, once it has its name. May be empty.
+  std::function<void(const Descriptor&)> on_written{};
 };
 
 struct RawSummary {

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+import unittest
 
 import support
 from support import KARST, TracedTest, build, main
@@ -125,6 +126,23 @@ class Rotated(TracedTest):
         self.assertEqual(len(files), 3)
         for file in files:
             self.assertIn("request", {row["name"] for row in rows_of("report", file)})
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can do what sudo does")
+    def test_under_sudo_all_files_are_the_callers(self):
+        caller = {"SUDO_UID": "12345", "SUDO_GID": "12346"}
+        program = subprocess.Popen([str(self.program()), "60"], stdout=subprocess.DEVNULL)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        path = self.directory / "sudo.karst"
+        options = ("--all", "--rotate", "1s", "--sched", "off", "-o", str(path))
+        for command in (["run", *options, "--", str(self.program()), "4"], ["attach", str(program.pid), *options, "--for", "4s"]):
+            subprocess.run([KARST, *command], capture_output=True, check=True, timeout=support.TIMEOUT,
+                           env={**os.environ, **caller})
+        files = self.files(path)
+        self.assertGreaterEqual(len(files), 4)
+        for file in files:
+            self.assertTrue(info_of(file)["resolved"])
+            self.assertEqual((file.stat().st_uid, file.stat().st_gid, file.stat().st_mode & 0o777), (12345, 12346, 0o600))
 
     def test_only_the_newest_stay(self):
         path, _, _ = self.run_rotated("1s:2", seconds=5)
