@@ -116,8 +116,8 @@ Result<FileRotation> FileRotation::parse(const std::string& text) {
     std::uint32_t keep = 0;
     const char* const end = text.data() + text.size();
     const auto [behind, error] = std::from_chars(text.data() + colon + 1, end, keep);
-    if (error != std::errc() || behind != end)
-      return Error{given + ": behind the colon stands how many files before this one stay, like 1G:20"};
+    if (error != std::errc() || behind != end || keep == 0)
+      return Error{given + ": behind the colon stands how many files before this one stay, at least 1, like 1G:20"};
     rotation.keep = keep;
   }
   // 10m are minutes, 10M are mebibytes.
@@ -209,7 +209,7 @@ void RotatedFiles::tell(collect::GrowingTrace& trace) const {
   if (trace.files() == 0) return;
   const bool some_are_gone = keep_ && *keep_ < trace.files();
   say(plural(trace.files(), "file") + " before it, the last of which is " + printable(last_) +
-      (some_are_gone ? "; the newest " + std::to_string(*keep_) + " are there" : std::string()));
+      (some_are_gone ? "; the newest " + std::to_string(*keep_) + " of them stay" : std::string()));
 }
 
 }  // namespace karst::cli
