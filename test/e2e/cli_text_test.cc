@@ -43,7 +43,9 @@ TEST(Text, DurationsAreReadWithAUnitOnly) {
   EXPECT_EQ(parse_duration("1.5ms").value(), 1'500'000U);
   EXPECT_EQ(parse_duration("0ns").value(), 0U);
   EXPECT_EQ(parse_duration("2s").value(), 2'000'000'000U);
-  for (const char* bad : {"", "10", "us", "10 us", "-1us", "10m", "nans", "infs", "1e300s", "1us2"}) {
+  EXPECT_EQ(parse_duration("5m").value(), 300'000'000'000U);
+  EXPECT_EQ(parse_duration("1.5h").value(), 5'400'000'000'000U);
+  for (const char* bad : {"", "10", "us", "10 us", "-1us", "10d", "nans", "infs", "1e300s", "1us2"}) {
     EXPECT_FALSE(parse_duration(bad)) << bad;
   }
 }

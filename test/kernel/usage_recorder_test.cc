@@ -116,7 +116,9 @@ TEST(UsageRecorder, SaysWhatGetrusageSays) {
   }
   const UsageSeries* const switches = find(log, UsageKind::kSwitches, UsageOf::kProcess);
   ASSERT_NE(switches, nullptr);
-  EXPECT_NEAR(static_cast<double>(grown(*switches)), static_cast<double>(usage.ru_nvcsw + usage.ru_nivcsw), 40);
+  // On a busy machine its beginning and its end have some, too.
+  const auto all = static_cast<double>(usage.ru_nvcsw + usage.ru_nivcsw);
+  EXPECT_NEAR(static_cast<double>(grown(*switches)), all, 40 + all / 50);
   for (const UsageSeries& series : log.series)
     for (std::size_t i = 1; i < series.points.size(); ++i)
       ASSERT_LE(series.points[i - 1].ticks, series.points[i].ticks);
