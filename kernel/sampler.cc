@@ -18,6 +18,7 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "base/descriptor.h"
 #include "base/fork_lock.h"
 #include "base/process_maps.h"
+#include "format/control.h"
 #include "kernel/address_space.h"
 #include "kernel/perf_ring.h"
 #include "kernel/quiet_thread.h"
@@ -58,6 +60,8 @@ struct Sampler::Impl {
   void drain();
   void take(const PerfRing& ring, std::span<const std::byte> record, bool is_wait);
   void take_in_order(std::uint64_t until);
+  void note_name(const Record& record);
+  void leave_out_own(reader::Column<format::SampleRecord>& samples) const;
   void look_at_rights();
   void hand_over();
   reader::SampleLog finish();
@@ -75,6 +79,13 @@ struct Sampler::Impl {
   std::size_t batch_bytes = 0;
   std::set<std::uint32_t> processes;                    // that were sampled since their rights were last looked at
   std::map<std::uint32_t, sandbox::Credentials> users;  // of those that are not root, where we are
+  /// libkarst's own process beside a program's. It has that one's name, until it has given itself one.
+  struct Own {
+    std::uint32_t pid;
+    std::uint64_t from, to;  // ticks
+  };
+  std::map<std::uint32_t, std::uint64_t> born;  // processes that live: when they were made, ticks
+  std::vector<Own> own;
   std::uint64_t lost = 0;
   std::uint64_t waits_left_out = 0;  // as their ring was full
 
@@ -228,12 +239,20 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
         spaces.fork(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 4),
                     perf_value<std::uint32_t>(record.bytes, 8));
         events.forget(perf_value<std::uint32_t>(record.bytes, 8));
+        born.try_emplace(perf_value<std::uint32_t>(record.bytes, 0), record.ticks);
         break;
       case PERF_RECORD_EXIT:
+        if (const auto pid = perf_value<std::uint32_t>(record.bytes, 0);
+            pid == perf_value<std::uint32_t>(record.bytes, 8)) {
+          born.erase(pid);
+          for (Own& process : own)
+            if (process.pid == pid) process.to = std::min(process.to, record.ticks);
+        }
         spaces.exit(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 8));
         events.forget(perf_value<std::uint32_t>(record.bytes, 8));
         break;
       case PERF_RECORD_COMM:
+        note_name(record);
         if ((record.header.misc & PERF_RECORD_MISC_COMM_EXEC) == 0) break;
         spaces.exec(perf_value<std::uint32_t>(record.bytes, 0));
         // The thread that called it has the process's number from now on, whatever its own was.
@@ -244,6 +263,27 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
     }
   }
   pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+// The bytes are pid, tid and the new name.
+void Sampler::Impl::note_name(const Record& record) {
+  constexpr std::size_t kNameAt = 8;
+  const auto pid = perf_value<std::uint32_t>(record.bytes, 0);
+  if (record.bytes.size() <= kNameAt || pid != perf_value<std::uint32_t>(record.bytes, 4)) return;
+  const char* const name = reinterpret_cast<const char*>(record.bytes.data()) + kNameAt;
+  if (std::string_view(name, strnlen(name, record.bytes.size() - kNameAt)) != format::kMaintenanceName) return;
+  const auto at = born.find(pid);
+  own.push_back({pid, at != born.end() ? at->second : record.ticks, ~std::uint64_t{0}});
+}
+
+void Sampler::Impl::leave_out_own(reader::Column<format::SampleRecord>& samples) const {
+  if (own.empty()) return;
+  const auto is_own = [this](const format::SampleRecord& sample) {
+    return std::any_of(own.begin(), own.end(), [&](const Own& process) {
+      return process.pid == sample.pid && process.from <= sample.ticks && sample.ticks <= process.to;
+    });
+  };
+  samples.set_size(static_cast<std::size_t>(std::remove_if(samples.begin(), samples.end(), is_own) - samples.begin()));
 }
 
 // A process of root's may become another user's. What that one maps is not to be read as root then.
@@ -271,6 +311,8 @@ reader::SampleLog Sampler::Impl::finish() {
     take_in_order(~std::uint64_t{0});
     hand_over();
     stacks.stop();
+    leave_out_own(log.samples);
+    leave_out_own(log.waits);
     events.close();
     log.source.end_ticks = clock.now().ticks;
     log.source.lost += lost;
