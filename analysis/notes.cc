@@ -48,6 +48,8 @@ std::string overhead_text(std::string_view bytes) {
       return "made a name known";
     case format::Overhead::kChild:
       return "was set up in a forked child";
+    case format::Overhead::kTaking:
+      return "waited for karst to take what was recorded";
   }
   return "took the thread's time";
 }

@@ -9,8 +9,8 @@
 // reserved at their greatest size and take memory only where they are used; blocks are made real in steps
 // (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions: kArenaFunctionOn and
 // kArenaFunctionKeep, what is wanted in the control page (format/control.h), what is to be watched
-// (format/watch.h), and which values are wanted (format/values.h). A reader trusts nothing in here: the program may
-// scribble over it, die in the middle of a store, or be hostile.
+// (format/watch.h), which values are wanted (format/values.h), and BlockHeader::taken. A reader trusts nothing in here:
+// the program may scribble over it, die in the middle of a store, or be hostile.
 //
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
@@ -210,7 +210,8 @@ struct BlockHeader {
   std::uint32_t holes_before;  ///< not 0: among so many first slots there were empty ones when the block was left
   std::uint32_t spared;        ///< times it was not recycled because of them
   std::uint32_t next;          ///< index + 1 of the thread's following block, in history and among its spare ones
-  std::uint32_t reserved[5];
+  std::uint32_t taken;         ///< by who takes all: the low half of the generation that it has copied whole
+  std::uint32_t reserved[4];
 };
 static_assert(sizeof(BlockHeader) == kBlockHeaderSize);  // its last 8 bytes stay 0: they are no enter (hooks.S)
 

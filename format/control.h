@@ -33,7 +33,12 @@ struct ArenaControl {
   std::uint64_t off_at_ticks;   ///< `enabled` becomes 0 then (TSC); 0: never
   std::uint32_t budget_ppm;     ///< share of time that tracing may cost, in millionths; 0: no budget
   std::uint32_t values_wanted;  ///< 1: there shall be tables of values to note (format/values.h)
-  std::uint64_t reserved1[3];
+  // Of who takes all that is recorded (`karst run --all --blocking`).
+  std::uint32_t blocking;      ///< 1: blocks that have not been taken are waited for; 0 again if nobody takes any
+  std::uint32_t taken;         ///< futex; raised whenever some were (BlockHeader::taken)
+  std::uint64_t waited_ticks;  ///< written by the process: of all threads that had to wait, together
+  std::uint32_t waits;         ///< the same: raised by each of them as it begins
+  std::uint32_t reserved1;
 
   // State: written by the process.
   std::uint32_t applied;            ///< futex; the last request that is done

@@ -23,6 +23,7 @@ enum class Overhead : std::uint8_t {
   kLibrary = 2,  ///< a library came, whose functions were found and patched
   kName = 3,     ///< a name or a function came up for the first time, and karst was asked about it
   kChild = 4,    ///< a forked child got memory of its own, and karst was told of it
+  kTaking = 5,   ///< karst had not taken yet what would have been overwritten (`karst run --all --blocking`)
 };
 /// Of a kOverhead note: ticks stand behind a byte that says why.
 constexpr std::uint64_t overhead_note(Overhead why, std::uint64_t ticks) {

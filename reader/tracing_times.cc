@@ -14,6 +14,11 @@ namespace {
 using format::Event;
 using format::Mark;
 
+/// What came between the thread and its next block.
+bool keeps_the_thread(format::Overhead why) {
+  return why == format::Overhead::kMemory || why == format::Overhead::kTaking;
+}
+
 /// The note's time is when that was over. A handler may have come in between and have put words of its own before it.
 void add_one(const BlockView& block, std::size_t near, std::vector<TracingTime>& times) {
   constexpr std::uint32_t kMostWords = format::note_words(sizeof(std::uint64_t));
@@ -31,7 +36,7 @@ void add_one(const BlockView& block, std::size_t near, std::vector<TracingTime>&
       if (!format::event_is(payload, Mark::kNoteWord)) return;
       said |= format::note_payload(payload) << (8 * format::kNoteBytesInWord * i);
     }
-    if (static_cast<format::Overhead>(said & 0xff) != format::Overhead::kMemory) continue;
+    if (!keeps_the_thread(static_cast<format::Overhead>(said & 0xff))) continue;
     const std::uint64_t end = format::event_ticks(mark, block.ticks), took = format::overhead_ticks(said);
     const std::uint64_t last = times.empty() ? 0 : times.back().end;
     const std::uint64_t begin = std::max(end > took ? end - took : 0, last);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When tracing itself kept a thread: while memory was made for its next events, as notes in its blocks say
-// (format/note.h, Overhead::kMemory).
+// When tracing itself kept a thread: while memory was made for its next events, or room (format/note.h,
+// Overhead::kMemory and kTaking), as notes in its blocks say.
 #pragma once
 #include <cstdint>
 #include <span>

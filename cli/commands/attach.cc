@@ -22,9 +22,9 @@
 #include "base/clock.h"
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/commands/every_call.h"
 #include "cli/commands/followed.h"
 #include "cli/commands/older_trace.h"
-#include "cli/commands/rotated_files.h"
 #include "cli/commands/samples.h"
 #include "cli/input/chosen_functions.h"
 #include "cli/input/given_options.h"
@@ -61,7 +61,6 @@ struct Options {
   std::string last = "200ms";
   std::string output;
   bool no_source = false;
-  bool raw_events = false;
   StateArguments states;
   std::string usage = "on";
   // Of a program without sleds.
@@ -73,8 +72,7 @@ struct Options {
   std::optional<std::string> memory;
   std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
-  bool all = false;
-  std::string rotate;
+  EveryCallOptions all;
   std::string length;  // empty: until Ctrl-C
   ValueArguments values;
   SystemArguments system;
@@ -349,10 +347,10 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   const Kept kept = kept_of(processes);
   collect::RecordingOptions recording;
   recording.source = !options.no_source;
-  recording.raw_events = options.raw_events;
+  recording.raw_events = options.all.raw_events;
   const std::uint64_t from = has_triggers ? kept.from : begin.ticks;
   const std::uint64_t to = has_triggers ? kept.to : end.ticks;
-  if (!options.all) {  // else all of it is in the file already
+  if (!options.all.on) {  // else all of it is in the file already
     recording.from = from;
     recording.to = to;
   }
@@ -384,7 +382,7 @@ int attach(const Options& options) {
     for (collect::SystemWish& wish : systems->wishes) wish.functions.clear();
   const std::uint32_t per_second = options.sample.value_or(0);
   const bool has_triggers = !options.triggers.empty();
-  if (!has_triggers && per_second == 0 && !options.all) return bring_in(options, *plain, values, systems->wishes);
+  if (!has_triggers && per_second == 0 && !options.all.on) return bring_in(options, *plain, values, systems->wishes);
   std::vector<choice::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = choice::PlaceName::parse(text);
@@ -402,7 +400,7 @@ int attach(const Options& options) {
   }
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
-  const auto rotation = FileRotation::parse(options.rotate);
+  const auto rotation = options.all.check();
   if (!rotation) return usage_error(rotation.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
   collect::Brought brought;
@@ -413,7 +411,7 @@ int attach(const Options& options) {
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   if (target && !systems->wishes.empty())
     if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
-  if (!target && options.all) return fail({"so its calls cannot be kept"});
+  if (!target && options.all.on) return fail({"so its calls cannot be kept"});
   if (!target && (values.any() || !systems->wishes.empty()))
     return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
   const HeldProcess& process = found->held;
@@ -435,13 +433,13 @@ int attach(const Options& options) {
     followed.add(process, std::move(target->arena));
   else
     untraced = collect::running_process(process);
-  std::optional<RotatedFiles> rotated;
+  std::optional<EveryCall> every_call;
   std::shared_ptr<collect::GrowingTrace> growing;
-  if (options.all) {
+  if (options.all.on) {
     collect::GrowingTrace::Events events;
     events.begins = [&] { give_to_caller(writer->duplicate(), output); };
-    if (rotation->when.any()) rotated.emplace(output, rotation->keep, !options.no_source).serve(events);
-    growing = std::make_shared<collect::GrowingTrace>(*writer, std::move(events), rotation->when);
+    growing =
+        every_call.emplace(options.all, *rotation, *writer, output, !options.no_source, std::move(events)).trace();
     followed.keep_all(growing);
   }
   collect::Triggers triggers(std::move(places), options.multi, resolve);
@@ -457,7 +455,7 @@ int attach(const Options& options) {
     });
   kernel::Sampler sampler({per_second, states->wanted != kernel::Wanted::kOff, resolve.as});
   if (const Status sampled = sampler.attach(process); !sampled) {
-    if (!has_triggers && !options.all) return fail({"nothing can be sampled: " + sampled.error().message});
+    if (!has_triggers && !options.all.on) return fail({"nothing can be sampled: " + sampled.error().message});
     say("nothing is sampled: " + sampled.error().message);
   }
   if (has_triggers)
@@ -466,9 +464,9 @@ int attach(const Options& options) {
     if (triggers.waiting()) say(problem.message);
   hold_endings();  // who reads that may send one
   std::fprintf(stderr,
-               has_triggers  ? "karst: waiting for process %d; Ctrl-C ends that\n"
-               : options.all ? "karst: all calls of process %d are kept; Ctrl-C ends that, and finishes the trace\n"
-                             : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
+               has_triggers     ? "karst: waiting for process %d; Ctrl-C ends that\n"
+               : options.all.on ? "karst: all calls of process %d are kept; Ctrl-C ends that, and finishes the trace\n"
+                                : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
                static_cast<int>(pid));
   auto ended = wait_for_hits(process, has_triggers, triggers, clock.to_ticks(last_ns), followed,
                              length ? std::optional(Time::now() + *length) : std::nullopt);
@@ -490,7 +488,7 @@ int attach(const Options& options) {
   const int status = write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), used,
                                     *writer, output);
   if (status == kExitOk) give_to_caller(written, output);
-  if (rotated) rotated->tell(*growing);
+  if (every_call) every_call->tell();
   return status;
 }
 
@@ -542,9 +540,7 @@ void register_attach(Command app, int& status) {
                       ", until the process ends or Ctrl-C; a process that cannot be patched has samples alone");
     command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
         .type_name("FILE");
-    command.add_flag("--all", options->all,
-                     "Keep all calls from now on, on the disk, not the newest that fit into its memory");
-    FileRotation::add_option(command, options->rotate);
+    options->all.add(command);
     command.add_option("--for", options->length, "With --all or --sample: end after TIME (10s, 5m)").type_name("TIME");
     add_state_options(command, options->states);
     command
@@ -554,7 +550,6 @@ void register_attach(Command app, int& status) {
         .check(one_of({"on", "off"}))
         .type_name("on|off");
     command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
-    command.add_flag("--raw-events", options->raw_events, "Write events as they are, 8 bytes each, not packed");
   });
   in_group(command, "Programs that were not built for tracing", [&] {
     command.add_flag("--no-patch", options->no_patch,
@@ -581,18 +576,16 @@ void register_attach(Command app, int& status) {
   });
   command.callback([options, command, &status] {
     std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
-    const bool is_followed = options->sample.value_or(0) != 0 || options->all;
+    const bool is_followed = options->sample.value_or(0) != 0 || options->all.on;
     std::string what = " needs a place to wait for: --trigger";
     if (options->triggers.empty() && alone.empty() && !is_followed) {
       alone = command.given_of(kTrace);
       what += ", --sample or --all";
     }
-    if (options->all && !options->triggers.empty())
+    if (options->all.on && !options->triggers.empty())
       status = usage_error("--all and --trigger do not go together: all calls are kept, whatever is reached", "attach");
-    else if (!options->rotate.empty() && !options->all)
-      status = usage_error("--rotate is for traces that keep every call: --all is needed, too", "attach");
-    else if (options->all && options->raw_events)
-      status = usage_error("--all packs events: leave --raw-events out", "attach");
+    else if (const auto fits = options->all.check(); !fits)
+      status = usage_error(fits.error().message, "attach");
     else
       status = alone.empty() ? attach(*options) : usage_error(alone + what, "attach");
   });

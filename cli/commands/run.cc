@@ -28,10 +28,10 @@
 #include "choice/places.h"
 #include "cli/command.h"
 #include "cli/commands/count.h"
+#include "cli/commands/every_call.h"
 #include "cli/commands/live_run.h"
 #include "cli/commands/live_view.h"
 #include "cli/commands/older_trace.h"
-#include "cli/commands/rotated_files.h"
 #include "cli/commands/run_options.h"
 #include "cli/commands/run_summary.h"
 #include "cli/commands/samples.h"
@@ -79,7 +79,7 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const G
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.samples = &ran.samples;
-  recording.raw_events = options.raw_events;
+  recording.raw_events = options.all.raw_events;
   recording.usage = &ran.usage;
   recording.untraced = ran.untraced;
   recording.uncalled = !glob_lists(given).empty();  // say_unmatched_globs()
@@ -178,7 +178,7 @@ class Run {
 
   const RunOptions& options_;
   FileRotation rotation_;
-  std::optional<RotatedFiles> rotated_;
+  std::optional<EveryCall> every_call_;
   const std::vector<std::string>& command_;
   const collect::RunTimes::Clock::time_point began_ = begin_of_karst();
 
@@ -210,8 +210,6 @@ Status Run::check_together() const {
     return Error{"--fibers=" + fibers + ": boost, stack or none is needed"};
   if (!options_.coroutines.empty() && options_.coroutines != kAllCoroutines && options_.coroutines != kNoCoroutines)
     return Error{"--coroutines=" + options_.coroutines + ": all or none is needed"};
-  if (rotation_.when.any() && !options_.all)
-    return Error{"--rotate is for traces that keep every call: --all is needed, too"};
   const bool keeps_moments =
       !options_.triggers.empty() || given_.has(option_index("slowest")) || given_.has(option_index("over"));
   if (rotation_.when.any() && keeps_moments)
@@ -220,6 +218,8 @@ Status Run::check_together() const {
     return Error{"--exec goes with neither --view nor --fail-overhead: nobody waits for karst then"};
   if (options_.exec && getpid() == 1)
     return Error{"--exec: when process 1 ends, the system ends all others, and karst could write no trace"};
+  if (options_.all.blocking && given_.has_flag(option_index("prefault")))
+    return Error{"--blocking and --prefault do not go together: to wait takes system calls"};
   if (fibers == kFibersByStack && given_.has_flag(option_index("prefault")))
     return Error{"--fibers=stack and --prefault do not go together: to find a stack takes system calls"};
   return Unit{};
@@ -232,7 +232,7 @@ Run::Ended Run::read_options() {
   if (!options_.fail_overhead.empty() && !format::parse_budget(options_.fail_overhead.c_str(), most_overhead_))
     return usage_error("--fail-overhead " + options_.fail_overhead + ": a share from 0.1% to 100% is needed, like 5%",
                        "run");
-  auto rotation = FileRotation::parse(options_.rotate);
+  auto rotation = options_.all.check();
   if (!rotation) return usage_error(rotation.error().message, "run");
   rotation_ = *rotation;
   if (const Status fits = check_together(); !fits) return usage_error(fits.error().message, "run");
@@ -350,8 +350,7 @@ Run::Ended Run::open_outputs() {
   auto writer = writing::TraceWriter::create(output_);
   if (!writer) return fail(writer.error());
   writer_.emplace(std::move(*writer));
-  if (!options_.all) return std::nullopt;
-  if (options_.raw_events) return fail(Error{"--all packs events: leave --raw-events out"});
+  if (!options_.all.on) return std::nullopt;
   collect::GrowingTrace::Events events;
   events.begins = [this] {
     OlderTrace(output_).keep();
@@ -361,8 +360,8 @@ Run::Ended Run::open_outputs() {
     events.begun = [this] {
       if (!live_view_.begun()) live_view_.begin(output_);
     };
-  if (rotation_.when.any()) rotated_.emplace(output_, rotation_.keep, !options_.no_source).serve(events);
-  launch_.all = std::make_shared<collect::GrowingTrace>(*writer_, std::move(events), rotation_.when);
+  every_call_.emplace(options_.all, rotation_, *writer_, output_, !options_.no_source, std::move(events));
+  launch_.all = every_call_->trace();
   return std::nullopt;
 }
 
@@ -422,7 +421,7 @@ int Run::tell() {
   if (!shown_live_.empty()) say(shown_live_);
   say_what_is_missing();
   say(printable(summary()));
-  if (rotated_) rotated_->tell(*launch_.all);
+  if (every_call_) every_call_->tell();
   if (live_view_.begun())
     live_view_.wait();
   else if (options_.view)

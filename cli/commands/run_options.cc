@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/rotated_files.h"
 #include "cli/commands/samples.h"
 #include "cli/input/patched.h"
 #include "cli/text/help.h"
@@ -54,11 +53,7 @@ void add_run_options(Command& command, RunOptions& options) {
         .type_name("FILE");
     options.program.flags.add(command, format::kTraceOptions);
     command.add_flag("--no-source", options.no_source, "Leave the source text of the functions out of the trace");
-    command.add_flag("--all", options.all,
-                     "Keep all calls, on the disk, not the newest that fit into --memory; what the disk and karst are "
-                     "too slow for is lost and counted");
-    FileRotation::add_option(command, options.rotate);
-    command.add_flag("--raw-events", options.raw_events, "Write events as they are, 8 bytes each, not packed");
+    options.all.add(command);
     command.add_flag(fmt::format("--live{{{}}}", kLiveToStderr), options.live,
                      "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");
     command.add_flag("--view", options.view,

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cli/command.h"
 #include "cli/commands/count.h"
+#include "cli/commands/every_call.h"
 #include "cli/input/program_options.h"
 #include "cli/input/states.h"
 #include "cli/input/system.h"
@@ -26,9 +27,7 @@ struct RunOptions {
   std::string coroutines;  // the same
   std::vector<std::string> plugins;
   bool no_source = false;
-  bool raw_events = false;
-  bool all = false;
-  std::string rotate;
+  EveryCallOptions all;
   std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
   StateArguments states;
   SystemArguments system;

@@ -430,8 +430,13 @@ std::vector<ArenaBlock> ArenaView::ring_blocks() const {
           (h.state != static_cast<std::uint32_t>(BlockState::kActive) &&
            h.state != static_cast<std::uint32_t>(BlockState::kFull)))
         continue;
-      found.push_back(
-          {static_cast<std::uint32_t>((at - begin) / kBlockSize), h.thread, h.sequence, h.ticks, h.generation});
+      ArenaBlock& block = found.emplace_back();
+      block.index = static_cast<std::uint32_t>((at - begin) / kBlockSize);
+      block.thread = h.thread;
+      block.sequence = h.sequence;
+      block.ticks = h.ticks;
+      block.generation = h.generation;
+      block.left = h.state == static_cast<std::uint32_t>(BlockState::kFull);
     }
   }
   put_in_order(found);

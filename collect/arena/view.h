@@ -33,6 +33,7 @@ struct ArenaBlock {
   std::uint64_t generation = 0;
   std::uint32_t blocks = 1;  ///< so many sequence numbers from `sequence` on: of blocks that were put together
   std::uint32_t skip = 0;    ///< so many of its first events are left out
+  bool left = false;         ///< its thread had gone on from it when it was listed, or had ended
 
   std::uint64_t next_sequence() const { return sequence + blocks; }
 };

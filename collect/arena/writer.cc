@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "collect/arena/writer.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -77,6 +81,24 @@ std::optional<ArenaValueSpec> ArenaWriter::note_values(std::uint32_t id, const s
 
 void ArenaWriter::note_late() const {
   __atomic_fetch_or(&at<ArenaHeader>(0)->began, std::uint32_t{kBeganLate}, __ATOMIC_RELAXED);
+}
+
+void ArenaWriter::set_blocking(bool on) {
+  __atomic_store_n(&control().blocking, on ? 1U : 0U, __ATOMIC_RELEASE);
+  if (!on) tell_taken();
+}
+
+// It may be another's by now, with another generation.
+void ArenaWriter::note_taken(const ArenaBlock& block) {
+  if (block.index >= arena_->block_capacity()) return;
+  auto& header = *at<BlockHeader>(arena_->layout_.blocks_offset + std::uint64_t{block.index} * kBlockSize);
+  __atomic_store_n(&header.taken, static_cast<std::uint32_t>(block.generation), __ATOMIC_RELEASE);
+}
+
+void ArenaWriter::tell_taken() {
+  std::uint32_t& taken = control().taken;
+  __atomic_add_fetch(&taken, 1, __ATOMIC_ACQ_REL);
+  syscall(SYS_futex, &taken, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
 }
 
 ArenaControl& ArenaWriter::control() const { return *at<ArenaControl>(arena_->layout_.control_offset); }

@@ -38,6 +38,13 @@ class ArenaWriter {
   /// The control page: shared with the process and with others, so for atomic operations alone.
   format::ArenaControl& control() const;
 
+  /// From now on, or no more, threads wait for blocks that were not taken, and overwrite none.
+  void set_blocking(bool on);
+  /// The block's events are taken, all that were in it when it was listed.
+  void note_taken(const ArenaBlock& block);
+  /// Wakes threads that wait for that.
+  void tell_taken();
+
   /// Enters a rule, or finds the same one; none when there are too many, or nothing can be watched in the process.
   std::optional<std::uint32_t> add_rule(const format::ArenaWatchRule& rule);
   /// These functions are to be watched by the rule, from the process's being told to go, or a request, on. Returns how

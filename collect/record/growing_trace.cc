@@ -65,6 +65,12 @@ std::uint64_t GrowingTrace::to_ticks(std::chrono::nanoseconds time) const {
   return static_cast<std::uint64_t>(static_cast<double>(time.count()) * 1e-9 * static_cast<double>(rate));
 }
 
+std::chrono::nanoseconds GrowingTrace::waited() const {
+  const std::uint64_t second = std::max<std::uint64_t>(to_ticks(std::chrono::seconds(1)), 1);
+  return std::chrono::nanoseconds(
+      static_cast<std::int64_t>(static_cast<double>(waited_) * 1e9 / static_cast<double>(second)));
+}
+
 bool GrowingTrace::is_file_full() const {
   if (!rotates() || is_finishing_) return false;  // the ring cannot wait until the one before is whole
   // A disk that was full may have room again.

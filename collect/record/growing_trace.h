@@ -81,6 +81,12 @@ class GrowingTrace {
   /// What lies before the file is left out, once there are older ones.
   void leave_out_older(reader::StateLog& states, reader::SampleLog& samples, reader::UsageLog& usage) const;
   bool rotates() const { return rotation_.any(); }
+  /// From the first process on: processes wait until what they recorded is taken, and lose none of it.
+  void block() { blocks_ = true; }
+  bool blocks() const { return blocks_; }
+  /// Of a process whose last events are taken: what its threads waited for that, in ticks.
+  void add_wait(std::uint64_t ticks) { waited_ += ticks; }
+  std::chrono::nanoseconds waited() const;
   /// Whether it is time for end_file() and begin_file(), before and after which the processes say the same to theirs.
   bool is_file_full() const;
   /// The file becomes a whole trace, and all processes are to be added anew.
@@ -132,6 +138,8 @@ class GrowingTrace {
   ClockPair begin_ = first_;
   int look_again_ms_ = 1;
   bool has_events_ = false;
+  bool blocks_ = false;
+  std::uint64_t waited_ = 0;  // ticks
   std::string failure_;
 };
 

@@ -26,6 +26,11 @@ History::History(reader::Process process, const ClockPair& start, std::optional<
   copy_->owner = std::move(owner);
 }
 
+void History::keep_all(const std::shared_ptr<GrowingTrace>& trace) {
+  stream_ = std::make_unique<ProcessStream>(trace);
+  if (arena_) stream_->begin(*arena_);
+}
+
 bool History::drain_if_due() {
   if (!stream_ || !arena_ || !stream_->is_due(*arena_)) return false;
   stream_->drain(*arena_);

@@ -30,7 +30,7 @@ class History {
 
   /// From here on blocks go into the trace before they are overwritten: drain_if_due() is to be called often. It
   /// returns whether there was something to take.
-  void keep_all(const std::shared_ptr<GrowingTrace>& trace) { stream_ = std::make_unique<ProcessStream>(trace); }
+  void keep_all(const std::shared_ptr<GrowingTrace>& trace);
   bool drain_if_due();
   /// All that was recorded by now, and the tables, go into the trace.
   void drain_and_describe(const ProcessStream::Outside& outside);

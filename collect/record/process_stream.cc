@@ -60,6 +60,17 @@ std::vector<Of> changes(const std::vector<Of>& before, const std::vector<Of>& no
 ProcessStream::ProcessStream(std::shared_ptr<GrowingTrace> trace)
     : trace_(std::move(trace)), index_(trace_->add_process()) {}
 
+void ProcessStream::begin(const ArenaView& arena) {
+  if (!trace_->blocks() || !trace_->failure().empty()) return;
+  if (auto writer = ArenaWriter::of(arena)) writer->set_blocking(true);
+}
+
+void ProcessStream::unblock(const ArenaView& arena) {
+  taking_.reset();
+  if (!trace_->blocks()) return;
+  if (auto writer = ArenaWriter::of(arena)) writer->set_blocking(false);
+}
+
 void ProcessStream::begin_forked(const OpenCalls& inherited) {
   inherited_ = inherited;
   ids_.emplace();
@@ -152,6 +163,7 @@ bool ProcessStream::take(const ArenaBlock& block, Which which) {
   } else {
     taken.next = block.sequence + 1;
     taken.begun = 0;
+    if (taking_) taking_->note_taken(block);
   }
   if (!events.empty()) put(taken, block, events);
   return true;
@@ -185,12 +197,21 @@ void ProcessStream::put(Taken& taken, const ArenaBlock& block, std::span<const f
 
 bool ProcessStream::is_due(const ArenaView& arena) const {
   constexpr std::uint64_t kOftener = 8;  // than the arena is full
-  return trace_->failure().empty() && arena.blocks_handed_out() - handed_out_ >= arena.block_capacity() / kOftener;
+  if (!trace_->failure().empty()) return trace_->blocks() && arena.control_now().blocking != 0;
+  return arena.blocks_handed_out() - handed_out_ >= arena.block_capacity() / kOftener ||
+         (trace_->blocks() && arena.control_now().waits != waits_);
 }
 
 std::size_t ProcessStream::drain(const ArenaView& arena) {
-  if (!trace_->failure().empty()) return 0;
+  if (!trace_->failure().empty()) {
+    unblock(arena);
+    return 0;
+  }
   arena_ = &arena;
+  if (trace_->blocks()) {
+    if (auto writer = ArenaWriter::of(arena)) taking_.emplace(*writer);
+    waits_ = arena.control_now().waits;
+  }
   late_ = arena.began_late() ? 1 : 0;
   handed_out_ = arena.blocks_handed_out();
   seen_.resize(std::max<std::size_t>(seen_.size(), arena.function_count() + std::size_t{1}));
@@ -198,6 +219,8 @@ std::size_t ProcessStream::drain(const ArenaView& arena) {
   // Blocks that threads began while the list was made may lack in it, though later ones are there: what is missing
   // twice is gone. Where that is so threads are about to overwrite more, and the second look comes at once.
   if (take_listed(count)) take_listed(count);
+  if (taking_) taking_->tell_taken();
+  taking_.reset();
   return count;
 }
 
@@ -221,7 +244,7 @@ bool ProcessStream::take_listed(std::size_t& count) {
   for (const ArenaBlock& block : blocks) {
     const auto taken = taken_.find(block.thread);
     const std::uint64_t next = taken != taken_.end() ? taken->second.next : 0;
-    if (block.sequence < next || block.sequence == newest[block.thread]) continue;
+    if (block.sequence < next || (block.sequence == newest[block.thread] && !block.left)) continue;
     if (block.sequence != next && (taken == taken_.end() || taken->second.missing != next + 1)) {
       missing.emplace(block.thread, next);
       continue;
@@ -235,6 +258,9 @@ bool ProcessStream::take_listed(std::size_t& count) {
 
 void ProcessStream::finish(const ArenaView& arena) {
   drain(arena);
+  unblock(arena);
+  const std::uint64_t waited = trace_->blocks() ? arena.control_now().waited_ticks : 0;
+  trace_->add_wait(waited - std::exchange(waited_, waited));
   arena_ = &arena;
   for (const ArenaBlock& block : arena.ring_blocks()) {
     if (block.sequence < taken_of(block.thread).next) continue;

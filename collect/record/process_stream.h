@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collect/arena/view.h"
+#include "collect/arena/writer.h"
 #include "collect/record/call_counter.h"
 #include "collect/record/growing_trace.h"
 #include "collect/record/open_calls.h"
@@ -49,6 +50,8 @@ class ProcessStream {
   std::uint32_t index() const { return index_; }
   /// Files before this one.
   std::uint32_t file() const { return file_; }
+  /// Before the process goes on, where it is to wait for what is taken (GrowingTrace::block()).
+  void begin(const ArenaView& arena);
   /// Of a forked child, before the first drain(): what it had open. Its functions get numbers of their own.
   void begin_forked(const OpenCalls& inherited);
   /// Takes the blocks that are behind those it has, and that their threads have left. Returns how many of them.
@@ -117,6 +120,8 @@ class ProcessStream {
   Taken& taken_of(std::uint32_t thread);
   /// What threads have left, as far as one list of blocks has it. Returns whether something lacked in it.
   bool take_listed(std::size_t& count);
+  /// The process waits for nothing more.
+  void unblock(const ArenaView& arena);
   /// How much of a block: one that its thread has left, or what is whole of one that it may be in.
   enum class Which { kLeft, kWhole };
   /// False: it is gone, which is counted.
@@ -133,7 +138,10 @@ class ProcessStream {
   std::shared_ptr<GrowingTrace> trace_;
   std::uint32_t index_;
   std::uint32_t file_ = 0;
-  const ArenaView* arena_ = nullptr;  // while it is read
+  const ArenaView* arena_ = nullptr;   // while it is read
+  std::optional<ArenaWriter> taking_;  // the same, while the process waits for what is taken
+  std::uint32_t waits_ = 0;            // as the process had counted them at the last drain()
+  std::uint64_t waited_ = 0;           // ticks of them that the trace knows
   std::map<std::uint32_t, Taken> taken_;
   std::uint64_t handed_out_ = 0;  // blocks of the arena at the last drain()
   std::vector<bool> seen_;

@@ -112,6 +112,8 @@ bool adopt() {
     Message().text("process ").number(own_pid()).text(", a forked child, runs untraced: ").text(kWhyRefused);
   // When `karst run` is gone nobody asks for this trace any more, unless it is kept in a file.
   if (heard == Heard::kRefused || (heard == Heard::kNobody && !g_arena.lies_in_file())) return false;
+  // Nobody who takes what the parent records knows of this process.
+  if (heard != Heard::kYes || !has_session()) store(g_arena.control().blocking, 0U);
   renew_maintenance();
   return true;
 }

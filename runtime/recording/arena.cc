@@ -196,6 +196,7 @@ const char* Arena::create_in_child() {
   h.text_used = text_bottom_;
   ArenaControl c = first_control(kept_control_.enabled, kept_control_.new_functions, switches_offset_);
   c.budget_ppm = kept_control_.budget_ppm;
+  c.blocking = kept_control_.blocking;
   ArenaWatching w{};
   if (h.watching_offset != 0) {
     w = *at<ArenaWatching>(h.watching_offset);

@@ -20,6 +20,12 @@
 
 namespace karst::runtime {
 
+/// What a thread waited for one block, of which what it recorded was to be taken first.
+struct WaitForTaking {
+  std::uint64_t ticks = 0;
+  std::uint32_t looks = 0;
+};
+
 class Arena {
  public:
   /// At start. Makes the memfd, or the file, and maps it. Null on success, else why not (a phrase for a message).
@@ -112,7 +118,12 @@ class Arena {
   /// none. `cursor` is the thread's, in the block that it leaves, if any. Blocks are claimed a few at a time, so that
   /// threads seldom meet on the words that they share; `spare` is the thread's list of those that are left, a word that
   /// only it and its signal handlers use.
-  format::BlockHeader* take_block(std::uintptr_t cursor, std::uint64_t& spare);
+  format::BlockHeader* take_block(std::uintptr_t cursor, std::uint64_t& spare, WaitForTaking& wait);
+  /// What has not been taken is not overwritten (format::ArenaControl::blocking): take_block() may wait.
+  bool is_blocking() {
+    return __atomic_load_n(&control().blocking, __ATOMIC_RELAXED) != 0 &&
+           !__atomic_load_n(&waits_no_more_, __ATOMIC_RELAXED);
+  }
   /// The thread of this list takes no more blocks.
   void give_back_spare(std::uint64_t& spare);
   static void publish(format::BlockHeader& block);
@@ -173,9 +184,11 @@ class Arena {
   bool reserve_blocks(std::uint32_t up_to);
   void ask_for_blocks_ahead(std::uint32_t index);
   static void note_holes(format::BlockHeader& block, std::uintptr_t cursor);
-  format::BlockHeader* claim_next();
+  /// `wait` null: it has one already, and goes without another rather than wait.
+  format::BlockHeader* claim_next(WaitForTaking* wait);
   void look_ahead(std::uint32_t index, std::uint32_t capacity);
-  format::BlockHeader* claim_block(std::uint32_t index, std::uint32_t floor);
+  format::BlockHeader* claim_block(std::uint32_t index, std::uint32_t floor, bool& untaken);
+  void wait_for_taking(WaitForTaking& wait);
   format::BlockHeader* pop_spare(std::uint64_t& spare);
   void pass_by(format::ArenaThread& owner, std::uint64_t oldest);
 
@@ -188,6 +201,7 @@ class Arena {
   FileName file_ = {};          ///< with %p for the process's number; empty: a memfd
   bool in_file_ = false;
   bool in_cores_ = true;
+  bool waits_no_more_ = false;  ///< nobody took anything for so long that none is waited for in this process
   format::ArenaHeader kept_{};
   format::ArenaControl kept_control_{};
   std::uint64_t remembered_at_ = 0;

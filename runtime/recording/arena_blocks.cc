@@ -175,7 +175,8 @@ void Arena::pass_by(ArenaThread& owner, std::uint64_t oldest) {
 }
 
 // The hand has met block `index`: claims it if it is fresh, else the oldest block of the thread whose history it is.
-BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
+// `untaken`: it would be one that is to be waited for.
+BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor, bool& untaken) {
   constexpr auto kFull = static_cast<std::uint32_t>(BlockState::kFull);
   constexpr auto kClaimed = static_cast<std::uint32_t>(BlockState::kClaimed);
   BlockHeader& met = *block(index);
@@ -218,6 +219,10 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
     if (!spared) pass_by(owner, oldest);
     return nullptr;
   }
+  if (is_blocking() && load(b.taken) != static_cast<std::uint32_t>(load(b.generation))) [[unlikely]] {
+    untaken = true;
+    return nullptr;
+  }
   if (!exchange_if(b.state, kFull, kClaimed)) return nullptr;
   if (b.thread != thread_index || b.sequence != sequence) {  // it has become another's since we looked
     store(b.state, kFull);
@@ -243,7 +248,7 @@ void Arena::look_ahead(std::uint32_t index, std::uint32_t capacity) {
   __builtin_prefetch(begin + kBlockSize - 64, 1);
 }
 
-BlockHeader* Arena::claim_next() {
+BlockHeader* Arena::claim_next(WaitForTaking* wait) {
   ArenaHeader& h = header();
   for (std::uint64_t tries = 0;; ++tries) {
     const std::uint32_t capacity = load(capacity_);
@@ -261,8 +266,12 @@ BlockHeader* Arena::claim_next() {
     }
     look_ahead(index, capacity);
     if (index % kStep == 0) ask_for_blocks_ahead(index);
-    BlockHeader* b = claim_block(index, history_floor(capacity, load(h.live_threads)));
+    bool untaken = false;
+    BlockHeader* b = claim_block(index, history_floor(capacity, load(h.live_threads)), untaken);
     if (b != nullptr) return b;
+    if (!untaken) continue;
+    if (wait == nullptr) return nullptr;
+    wait_for_taking(*wait);
   }
 }
 
@@ -277,18 +286,18 @@ BlockHeader* Arena::pop_spare(std::uint64_t& spare) {
   }
 }
 
-BlockHeader* Arena::take_block(std::uintptr_t cursor, std::uint64_t& spare) {
+BlockHeader* Arena::take_block(std::uintptr_t cursor, std::uint64_t& spare, WaitForTaking& wait) {
   BlockHeader* left = block_at(cursor);
   if (left != nullptr) note_holes(*left, cursor);
   // A thread that is young is likely to be short: what it claims ahead is a fourth of what it has used.
   const std::uint64_t used = left != nullptr ? left->sequence / 4 : 0;
   BlockHeader* b = pop_spare(spare);
   if (b == nullptr) {
-    b = claim_next();
+    b = claim_next(&wait);
     if (b == nullptr) return nullptr;
     const std::uint32_t most = claims_ahead(load(capacity_), load(header().live_threads));
     for (std::uint64_t n = used < most ? used : most; n != 0; --n) {
-      BlockHeader* more = claim_next();
+      BlockHeader* more = claim_next(nullptr);
       if (more == nullptr) break;
       std::uint64_t first = 0;
       do {

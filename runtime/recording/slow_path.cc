@@ -80,8 +80,9 @@ void next_block(ThreadState& state) {
   // Once all memory is there, none is made: two readings of the clock less. Until then a thread may make some, or wait
   // for another one that does.
   const std::uint64_t asked = g_arena.has_all_blocks() ? 0 : arch::time_stamp();
-  BlockHeader* next = g_arena.take_block(settled(before), state.spare);
-  const std::uint64_t taking = asked != 0 ? arch::time_stamp() - asked : 0;
+  WaitForTaking wait;
+  BlockHeader* next = g_arena.take_block(settled(before), state.spare, wait);
+  const std::uint64_t taking = asked != 0 ? arch::time_stamp() - asked - wait.ticks : 0;
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
@@ -118,6 +119,7 @@ void next_block(ThreadState& state) {
   state.epoch = epoch_of(ticks);
   g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
   if (taking != 0) put_taken(state, Overhead::kMemory, taking);
+  if (wait.ticks != 0) put_taken(state, Overhead::kTaking, wait.ticks);
   // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
   // none, ask now and then.
   const std::uint64_t s = next->sequence;

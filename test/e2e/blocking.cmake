@@ -1,0 +1,2 @@
+# --all --blocking: nothing is lost, and nobody held for long.
+e2e_methods(blocking blocking)
