@@ -24,6 +24,7 @@
 #include "cli/command.h"
 #include "cli/commands/every_call.h"
 #include "cli/commands/followed.h"
+#include "cli/commands/live_view.h"
 #include "cli/commands/older_trace.h"
 #include "cli/commands/samples.h"
 #include "cli/input/chosen_functions.h"
@@ -73,6 +74,7 @@ struct Options {
   std::string fibers;  // empty: not asked for
   std::optional<std::uint32_t> sample;
   EveryCallOptions all;
+  bool view = false;
   std::string length;  // empty: until Ctrl-C
   ValueArguments values;
   SystemArguments system;
@@ -91,16 +93,23 @@ sigset_t hold_endings() {
   return taken;
 }
 
+struct Until {
+  std::optional<Time::time_point> time;
+  const LiveView& page;  ///< if it has begun: until it is closed
+};
+
 /// Until all triggers were hit, if there are any, Ctrl-C, the process's end, or `until`.
 Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, collect::Triggers& triggers,
-                            std::uint64_t last, Followed& followed, std::optional<Time::time_point> until) {
+                            std::uint64_t last, Followed& followed, const Until& until) {
   constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
   const sigset_t taken = hold_endings();
   const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
   if (!signals) return Error{std::string("cannot wait for Ctrl-C by a descriptor: ") + std::strerror(errno)};
   const Descriptor ended = process.ending();
   while (true) {
-    std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
+    // One that is negative is passed over.
+    std::vector<pollfd> descriptors = {
+        {signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {until.page.ending(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
     kernel::wait_for(descriptors, followed.keeps_all() ? followed.drain() : kLookEveryMs);
     for (collect::TriggerHit& hit : triggers.take()) {
@@ -112,7 +121,8 @@ Result<Ended> wait_for_hits(const HeldProcess& process, bool has_triggers, colle
         say(fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid));
     }
     if (has_triggers && triggers.done()) return Ended::kDone;
-    if (descriptors[0].revents != 0 || (until && Time::now() >= *until)) return Ended::kStopped;
+    if (descriptors[0].revents != 0 || descriptors[2].revents != 0 || (until.time && Time::now() >= *until.time))
+      return Ended::kStopped;
     if (descriptors[1].revents != 0 || !process.is_there()) return Ended::kProcessGone;
     if (!has_triggers) continue;
     if (const Status armed = followed.look_for_execs(triggers); !armed) return armed.error();
@@ -144,6 +154,18 @@ Status switch_on(collect::Attached& target, std::optional<std::uint32_t> budget,
   requester->set_off_at(0);
   requester->set_enabled(true);
   return requester->apply(kSwitchLimit);
+}
+
+/// Nobody looks any more, and nobody had asked for it before. The process may have ended.
+void switch_off(const HeldProcess& process) {
+  if (!process.is_there()) return;
+  auto target = collect::attach(process);
+  if (!target) return say(target.error().message);
+  auto requester = collect::Requester::take(*target);
+  if (!requester) return say(requester.error().message);
+  requester->set_enabled(false);
+  if (const Status done = requester->apply(kSwitchLimit); !done) return say(done.error().message);
+  say(fmt::format("process {} is not traced any more", process.number()));
 }
 
 /// What each text of a repeated option means. False: one of them is wrong, which was said.
@@ -291,6 +313,7 @@ struct Sampled {
   HeldProcess held;
   std::string name;
   std::optional<collect::Attached> traced;  ///< none: only samples can be had of it
+  bool was_off = false;                     ///< or had no libkarst
 };
 
 /// As find_or_load(). With --sample and --no-patch nothing comes into the process. Where libkarst cannot come into it,
@@ -309,14 +332,14 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
       if (const Status on = go_on(*target, options, plain.options, is_on || brought.patched); !on) return on.error();
     if (!is_on && !brought.patched)
       say(fmt::format("process {} ({}) is traced again", process->number(), printable(target->process.name)));
-    return Sampled{*process, target->process.name, std::move(*target)};
+    return Sampled{*process, target->process.name, std::move(*target), !is_on || brought.tracing};
   }
   facts = collect::process_facts(*process);
   const bool may_be_sampled = facts && facts->state != 'Z' && (stays_as_it_is || facts->state != 'T') &&
                               (geteuid() == 0 || facts->uid == geteuid());
   if (!may_be_sampled || !options.triggers.empty()) return target.error();
   if (!stays_as_it_is) say(target.error().message + "; only samples are taken");
-  return Sampled{*process, facts->name, std::nullopt};
+  return Sampled{*process, facts->name, std::nullopt, false};
 }
 
 /// What is written of what was followed.
@@ -433,11 +456,16 @@ int attach(const Options& options) {
     followed.add(process, std::move(target->arena));
   else
     untraced = collect::running_process(process);
+  LiveView page;
   std::optional<EveryCall> every_call;
   std::shared_ptr<collect::GrowingTrace> growing;
   if (options.all.on) {
     collect::GrowingTrace::Events events;
     events.begins = [&] { give_to_caller(writer->duplicate(), output); };
+    if (options.view)
+      events.begun = [&] {
+        if (!page.begun()) page.begin(output);
+      };
     growing =
         every_call.emplace(options.all, *rotation, *writer, output, !options.no_source, std::move(events)).trace();
     followed.keep_all(growing);
@@ -469,7 +497,7 @@ int attach(const Options& options) {
                                 : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
                static_cast<int>(pid));
   auto ended = wait_for_hits(process, has_triggers, triggers, clock.to_ticks(last_ns), followed,
-                             length ? std::optional(Time::now() + *length) : std::nullopt);
+                             {length ? std::optional(Time::now() + *length) : std::nullopt, page});
   if (!ended) return fail(ended.error());
   const ClockPair end = read_clock_pair();
   reader::SampleLog samples = sampler.stop();
@@ -489,6 +517,8 @@ int attach(const Options& options) {
                                     *writer, output);
   if (status == kExitOk) give_to_caller(written, output);
   if (every_call) every_call->tell();
+  if (options.view && found->was_off) switch_off(process);
+  if (page.begun()) page.wait();
   return status;
 }
 
@@ -541,6 +571,8 @@ void register_attach(Command app, int& status) {
     command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
         .type_name("FILE");
     options->all.add(command);
+    command.add_flag("--view", options->view,
+                     "With --all: look at the trace in the browser while it grows; closing the page ends it, too");
     command.add_option("--for", options->length, "With --all or --sample: end after TIME (10s, 5m)").type_name("TIME");
     add_state_options(command, options->states);
     command
@@ -584,6 +616,8 @@ void register_attach(Command app, int& status) {
     }
     if (options->all.on && !options->triggers.empty())
       status = usage_error("--all and --trigger do not go together: all calls are kept, whatever is reached", "attach");
+    else if (options->view && !options->all.on)
+      status = usage_error("--view is for a trace that grows: --all is needed, too", "attach");
     else if (const auto fits = options->all.check(); !fits)
       status = usage_error(fits.error().message, "attach");
     else

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/descriptor.h"
 #include "cli/command.h"
 
 namespace karst::cli {
@@ -51,7 +50,10 @@ void LiveView::begin(const std::string& file) {
       posix_spawn(&viewer, "/proc/self/exe", &actions, &attributes, const_cast<char**>(arguments), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error == 0) viewer_ = viewer;
+  if (error == 0) {
+    viewer_ = viewer;
+    ended_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, viewer_, 0)));
+  }
   if (error != 0) say(std::string("the page cannot be shown while the program runs: ") + std::strerror(error));
 }
 
@@ -60,9 +62,8 @@ void LiveView::wait() {
   sigset_t before;
   sigprocmask(SIG_BLOCK, &ending, &before);
   const Descriptor signals(signalfd(-1, &ending, SFD_CLOEXEC));
-  const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, viewer_, 0)));
-  pollfd descriptors[] = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
-  while (signals && ended && poll(descriptors, 2, -1) < 0 && errno == EINTR) {
+  pollfd descriptors[] = {{signals.get(), POLLIN, 0}, {ended_.get(), POLLIN, 0}};
+  while (signals && ended_ && poll(descriptors, 2, -1) < 0 && errno == EINTR) {
   }
   if (descriptors[0].revents != 0) kill(viewer_, SIGTERM);
   while (waitpid(viewer_, nullptr, 0) < 0 && errno == EINTR) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The page of a trace that grows, served by a `karst view` of its own while the program runs (`karst run --all
-// --view`).
+// The page of a trace that grows, served by a `karst view` of its own while the program runs (`--all --view` of `karst
+// run` and `attach`).
 #pragma once
 #include <sys/types.h>
 
 #include <string>
+
+#include "base/descriptor.h"
 
 namespace karst::cli {
 
@@ -19,11 +21,14 @@ class LiveView {
   /// is the program's.
   void begin(const std::string& file);
   bool begun() const { return viewer_ > 0; }
+  /// Readable once its last page was closed; none if it has not begun.
+  int ending() const { return ended_.get(); }
   /// Until its last page is closed, or a signal says that it shall end.
   void wait();
 
  private:
   pid_t viewer_ = -1;
+  Descriptor ended_;
 };
 
 }  // namespace karst::cli

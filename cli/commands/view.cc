@@ -19,6 +19,7 @@
 
 #include "cli/command.h"
 #include "cli/input/kept.h"
+#include "cli/input/target.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/text.h"
 #include "engine/server/server.h"
@@ -35,10 +36,11 @@ struct Options {
 };
 
 constexpr const char* kFooter =
-    "Usage: karst view [OPTIONS] [FILE [FILE2]]\n\n"
+    "Usage: karst view [OPTIONS] [FILE [FILE2] | PID]\n\n"
     "The page is served to this machine alone, under an address that cannot be guessed. The server ends when the page "
     "is closed.\n"
-    "Two files are shown side by side, and compared.";
+    "Two files are shown side by side, and compared.\n"
+    "Of a process all calls are recorded from then on until the page is closed, into a new file here.";
 
 // Starts the desktop's way to open an address; false when there is none.
 bool open_browser(const std::string& url) {
@@ -77,6 +79,19 @@ bool has(const char* variable) {
 }
 
 }  // namespace
+
+/// A process that runs is recorded for as long as somebody looks: `karst attach` does that, in our place. Returns only
+/// if it cannot be had.
+int view_process(const std::string& process) {
+  const char* const words[] = {"karst", "attach", process.c_str(), "--all", "--view", nullptr};
+  ::execv("/proc/self/exe", const_cast<char**>(words));
+  return fail({std::string("karst attach cannot be started: ") + std::strerror(errno)});
+}
+
+/// `given` is no file, and is what a process may be called by.
+bool is_process(const std::string& given) {
+  return ::access(given.c_str(), F_OK) != 0 && given.find('/') == given.npos && names_process(given);
+}
 
 int view_traces(const std::vector<std::string>& given, bool keep, bool no_browser, std::uint32_t kept) {
   std::vector<std::string> files = given;
@@ -155,7 +170,8 @@ void register_view(Command app, int& status) {
   command.footer(kFooter);
   command
       .add_option("FILE", options->files,
-                  "The trace (default: the newest .karst file here that is yours); a second one to compare it with")
+                  "The trace (default: the newest .karst file here that is yours); a second one to compare it with. Or "
+                  "a process that runs, by number or name")
       .at_most(2)
       .type_name("");
   command.add_flag("--keep", options->keep, "Go on serving when the page was closed");
@@ -164,8 +180,17 @@ void register_view(Command app, int& status) {
       .add_option("--kept", options->kept, "Begin at kept moment N of the (first) trace, as 'karst info' numbers them")
       .check(positive())
       .type_name("N");
-  command.callback(
-      [options, &status] { status = view_traces(options->files, options->keep, options->no_browser, options->kept); });
+  command.callback([options, &status] {
+    const bool of_process = options->files.size() == 1 && is_process(options->files[0]);
+    if (of_process && (options->keep || options->no_browser || options->kept != 0))
+      status = usage_error(
+          "of a process the page is opened at once, and its end ends it: leave --keep, --no-browser "
+          "and --kept out",
+          "view");
+    else
+      status = of_process ? view_process(options->files[0])
+                          : view_traces(options->files, options->keep, options->no_browser, options->kept);
+  });
 }
 
 }  // namespace karst::cli

@@ -166,6 +166,13 @@ Result<pid_t> find_number(const std::string& text) {
 
 }  // namespace
 
+bool names_process(const std::string& text) {
+  const auto all = is_number(text) ? std::vector<collect::ProcessFacts>() : collect::find_processes();
+  return is_number(text) || std::any_of(all.begin(), all.end(), [&](const collect::ProcessFacts& facts) {
+           return facts.comm != format::kMaintenanceName && (facts.name == text || facts.comm == text);
+         });
+}
+
 Result<HeldProcess> find_process(const std::string& text) {
   const auto number = is_number(text) ? Result<pid_t>(static_cast<pid_t>(std::stol(text))) : find_number(text);
   return number ? HeldProcess::open(*number) : number.error();

@@ -15,6 +15,9 @@ void add_target(Command command, std::string& text);
 /// Finds and maps the process. An Error names the candidates where it is not plain which one is meant.
 Result<collect::Attached> find_target(const std::string& text);
 
+/// Whether find_process() has one, or several, for it.
+bool names_process(const std::string& text);
+
 /// Any process, traced or not.
 Result<HeldProcess> find_process(const std::string& text);
 

@@ -212,7 +212,7 @@ class AllTest(TracedTest):
             self.assertIn(message, done.stderr)
         done = subprocess.run([KARST, "run", "--all", "--raw-events", "true"], capture_output=True, text=True,
                               check=False, cwd=self.directory)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("--all packs events: leave --raw-events out", done.stderr)
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -138,6 +139,46 @@ class ViewRuns(unittest.TestCase):
                 os.kill(int(child), signal.SIGKILL)
             process.kill()
             process.communicate(timeout=TIMEOUT)
+
+    def test_view_of_a_process_records_it_while_somebody_looks(self):
+        bin_ = WORK / "process_browser"
+        bin_.mkdir(parents=True, exist_ok=True)
+        out = WORK / "process_browser.json"
+        out.unlink(missing_ok=True)
+        browser = bin_ / "xdg-open"
+        browser.write_text(BROWSER.format(out=str(out)).replace("alive.close()", "time.sleep(1.5)\nalive.close()"))
+        browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+        environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
+        for name in ("SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"):
+            environment.pop(name, None)
+        directory = WORK / "view_process"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        counts = build("all_counts_plain", "all/counts.c", "-O0", "-pthread", compiler="gcc")
+        program = subprocess.Popen([counts, "100000000", "1", "0"], stdout=subprocess.DEVNULL)
+        try:
+            done = subprocess.run([KARST, "view", str(program.pid)], capture_output=True, text=True, timeout=TIMEOUT, env=environment,
+                                  cwd=directory, check=False)
+            if "ptrace" in done.stderr and done.returncode != 0:
+                self.skipTest(done.stderr)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"process {program.pid} is not traced any more", done.stderr)
+            facts = json.loads(out.read_text())
+            self.assertTrue(facts["growing"])
+            # The file stays, and has what the page had; the budget of 5% leaves these functions out soon.
+            trace = next(directory.iterdir())
+            self.assertIn(f"-{program.pid}-1.karst", trace.name)
+            info = json.loads(self.run_karst("info", "--json", str(trace)))
+            self.assertGreaterEqual(info["calls"], max(facts["calls"], 1000))
+            state = json.loads(self.run_karst("ps", "--json"))
+            self.assertEqual([p["state"] for p in state["processes"] if p["pid"] == program.pid], ["off"])
+        finally:
+            program.kill()
+            program.wait()
+        for words, why in (((str(program.pid),), "no process"), (("1", "--keep"), "leave --keep"), (("nobody-is-called-so",), "there is no such file")):
+            done = subprocess.run([KARST, "view", *words], capture_output=True, text=True, timeout=TIMEOUT, check=False, cwd=directory)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(why, done.stderr)
 
     def test_report_tells_computing_from_waiting(self):
         path = self.states_trace()

@@ -53,7 +53,7 @@ class ArenaTest : public testing::Test {
 
   BlockHeader* take() {
     std::uint64_t spare = 0;  // memory is so small here that nothing is claimed ahead
-    BlockHeader* b = arena.take_block(0, spare);
+    BlockHeader* b = arena.take_block(0, spare, wait);
     EXPECT_EQ(spare, 0U);
     return b;
   }
@@ -69,7 +69,38 @@ class ArenaTest : public testing::Test {
   std::vector<std::uint64_t> last = std::vector<std::uint64_t>(kBlocks);
 
   Arena arena;
+  WaitForTaking wait;
 };
+
+TEST_F(ArenaTest, WaitsForWhatIsToBeTaken) {
+  const std::uint32_t thread = join();
+  std::vector<BlockHeader*> blocks;
+  for (std::uint64_t sequence = 0; sequence < kBlocks; ++sequence) blocks.push_back(record(thread, sequence));
+  ArenaControl& control = arena.control();
+  control.blocking = 1;
+  // The oldest is taken already: no wait.
+  __atomic_store_n(&blocks[0]->taken, static_cast<std::uint32_t>(blocks[0]->generation), __ATOMIC_RELEASE);
+  EXPECT_EQ(record(thread, kBlocks), blocks[0]);
+  EXPECT_EQ(wait.ticks, 0U);
+  EXPECT_EQ(control.waits, 0U);
+  // The next one is not, until somebody says so.
+  std::thread taker([&] {
+    while (__atomic_load_n(&control.waits, __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
+    __atomic_store_n(&blocks[1]->taken, static_cast<std::uint32_t>(blocks[1]->generation), __ATOMIC_RELEASE);
+    __atomic_add_fetch(&control.taken, 1, __ATOMIC_ACQ_REL);
+  });
+  EXPECT_EQ(record(thread, kBlocks + 1), blocks[1]);
+  taker.join();
+  EXPECT_GT(wait.ticks, 0U);
+  EXPECT_EQ(control.waited_ticks, wait.ticks);
+  EXPECT_EQ(control.blocking, 1U);
+  // What was taken of a block's last owner says nothing of this one.
+  EXPECT_NE(blocks[1]->taken, static_cast<std::uint32_t>(blocks[1]->generation));
+  // Nobody waits where that is over.
+  control.blocking = 0;
+  EXPECT_EQ(record(thread, kBlocks + 2), blocks[2]);
+  EXPECT_EQ(control.waits, 1U);
+}
 
 TEST_F(ArenaTest, HeaderDescribesTablesThatDoNotOverlap) {
   const ArenaHeader& h = arena.header();
@@ -299,7 +330,8 @@ TEST(ArenaAhead, IsByHalfOfWhatIsFilledWithinBounds) {
   EXPECT_EQ(arena.blocks_reserved(), first);
   for (const auto& [filled, lead] : {std::pair{20U, 128U}, std::pair{400U, 200U}, std::pair{5000U, 256U}}) {
     for (; sequence < filled; ++sequence) {
-      BlockHeader* b = arena.take_block(0, spare);
+      WaitForTaking wait;
+      BlockHeader* b = arena.take_block(0, spare, wait);
       ASSERT_NE(b, nullptr);
       b->thread = 0;
       b->sequence = sequence;
@@ -336,8 +368,9 @@ TEST(ArenaOfManyThreads, HandMeetsFewBlocksThatItCannotTake) {
       std::uint64_t last = 0;
       std::uint64_t spare = 0;
       std::uintptr_t cursor = 0;
+      WaitForTaking wait;
       for (std::uint64_t i = 0; i < kTakes; ++i) {
-        BlockHeader* b = arena.take_block(cursor, spare);
+        BlockHeader* b = arena.take_block(cursor, spare, wait);
         if (b == nullptr) {
           gaps.fetch_add(1);
           continue;
