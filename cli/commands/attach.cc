@@ -22,26 +22,24 @@
 #include "base/clock.h"
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/commands/attach_options.h"
 #include "cli/commands/every_call.h"
 #include "cli/commands/followed.h"
 #include "cli/commands/live_view.h"
 #include "cli/commands/older_trace.h"
 #include "cli/commands/samples.h"
 #include "cli/input/chosen_functions.h"
-#include "cli/input/given_options.h"
 #include "cli/input/noting.h"
 #include "cli/input/patched.h"
 #include "cli/input/program_options.h"
 #include "cli/input/states.h"
 #include "cli/input/system.h"
 #include "cli/input/target.h"
-#include "cli/text/help.h"
 #include "cli/text/text.h"
 #include "collect/launch/interruption.h"
 #include "collect/launch/sampled_process.h"
 #include "collect/launch/trigger.h"
 #include "collect/live/control.h"
-#include "format/filter_list.h"
 #include "format/options.h"
 #include "kernel/quiet_thread.h"
 #include "kernel/sampler.h"
@@ -52,33 +50,6 @@ namespace karst::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kSwitchLimit{10'000};
-
-struct Options {
-  std::string target;
-  std::vector<std::string> triggers;
-  std::vector<std::string> functions;
-  std::vector<std::string> not_functions;
-  bool multi = false;
-  std::string last = "200ms";
-  std::string output;
-  bool no_source = false;
-  StateArguments states;
-  std::string usage = "on";
-  // Of a program without sleds.
-  bool no_patch = false;
-  std::vector<std::string> libraries;
-  std::vector<std::string> probes;
-  std::string min_instructions;
-  std::optional<std::string> budget;  // none: as it was before, or kPlainBudget
-  std::optional<std::string> memory;
-  std::string fibers;  // empty: not asked for
-  std::optional<std::uint32_t> sample;
-  EveryCallOptions all;
-  bool view = false;
-  std::string length;  // empty: until Ctrl-C
-  ValueArguments values;
-  SystemArguments system;
-};
 
 enum class Ended { kDone, kStopped, kProcessGone };
 
@@ -168,56 +139,6 @@ void switch_off(const HeldProcess& process) {
   say(fmt::format("process {} is not traced any more", process.number()));
 }
 
-/// What each text of a repeated option means. False: one of them is wrong, which was said.
-template <typename Choice>
-bool parse_choices(const std::vector<std::string>& texts, const std::string& option, std::vector<Choice>& to) {
-  for (const std::string& text : texts) {
-    auto choice = Choice::parse(text);
-    if (!choice) {
-      usage_error(option + " " + choice.error().message, "attach");
-      return false;
-    }
-    to.push_back(std::move(*choice));
-  }
-  return true;
-}
-
-bool chooses(const Options& options) { return !options.functions.empty() || !options.not_functions.empty(); }
-
-/// None: one of the options is wrong, which was said.
-std::optional<collect::PlainAttach> plain_attach(const Options& options) {
-  collect::PlainAttach plain;
-  plain.choice.programs = !options.no_patch;
-  if (!parse_choices(options.libraries, "--library", plain.choice.libraries) ||
-      !parse_choices(options.probes, "--probes", plain.choice.probes))
-    return std::nullopt;
-  constexpr std::size_t kMinInstructions = format::option_index("min-instructions");
-  if (const std::string& least = options.min_instructions; !least.empty()) {
-    if (const Status right = check_flag(kMinInstructions, least); !right) {
-      usage_error(right.error().message, "attach");
-      return std::nullopt;
-    }
-    plain.choice.min_instructions = *format::parse_min_instructions(least);
-  }
-  plain.options.budget = kPlainBudget;
-  for (const auto& [option, text] : {std::pair{format::option_index("budget"), &options.budget},
-                                     std::pair{format::option_index("memory"), &options.memory}}) {
-    if (!*text) continue;
-    if (const Status right = read_flag(option, **text, plain.options); !right) {
-      usage_error(right.error().message, "attach");
-      return std::nullopt;
-    }
-  }
-  if (!options.fibers.empty() && options.fibers != kFibersByStack && options.fibers != kNoFibers) {
-    usage_error("--fibers=" + options.fibers + ": stack or none is needed", "attach");
-    return std::nullopt;
-  }
-  // Until it is known which functions those are.
-  plain.options.off = chooses(options);
-  if (!options.fibers.empty()) plain.stacks = options.fibers == kFibersByStack;
-  return plain;
-}
-
 std::string stop_words(const collect::PatchedCode& patched) {
   const std::string longest = duration_text(patched.longest_stop_ns);
   std::string words = patched.stops == 1
@@ -235,7 +156,7 @@ std::string stop_words(const collect::PatchedCode& patched) {
 }
 
 /// To a process that has sleds, or was traced before.
-void say_what_adds_nothing(const Options& options) {
+void say_what_adds_nothing(const AttachOptions& options) {
   for (const auto& [option, is_given] : {std::pair{"--library", !options.libraries.empty()},
                                          {"--probes", !options.probes.empty()},
                                          {"--min-instructions", !options.min_instructions.empty()},
@@ -247,7 +168,7 @@ void say_what_adds_nothing(const Options& options) {
 }
 
 /// Finds the process, which gets libkarst if it has none; says what was patched.
-Result<collect::Attached> find_or_load(const Options& options, const HeldProcess& process,
+Result<collect::Attached> find_or_load(const AttachOptions& options, const HeldProcess& process,
                                        const collect::PlainAttach& plain, collect::Brought& brought) {
   collect::PlainPrograms programs(plain.choice);
   auto target = find_or_load_target(process, plain, programs, brought);
@@ -265,7 +186,7 @@ Result<collect::Attached> find_or_load(const Options& options, const HeldProcess
 
 /// Of a process that had libkarst or has sleds, which goes on with its own budget if none is given. Code that karst
 /// detach has put back gets its jumps again. `given`: what was read of the options. `is_on`: it is traced.
-Status go_on(collect::Attached& target, const Options& options, const format::RuntimeOptions& given, bool is_on) {
+Status go_on(collect::Attached& target, const AttachOptions& options, const format::RuntimeOptions& given, bool is_on) {
   if (!is_on) {
     const auto patched = collect::write_jumps(target.held);
     if (!patched) return patched.error();
@@ -281,7 +202,7 @@ Status go_on(collect::Attached& target, const Options& options, const format::Ru
 }
 
 /// Without a place to wait for: the process is traced from here on.
-int bring_in(const Options& options, const collect::PlainAttach& plain, const choice::ValueChoice& values,
+int bring_in(const AttachOptions& options, const collect::PlainAttach& plain, const choice::ValueChoice& values,
              const std::vector<collect::SystemWish>& systems) {
   const auto process = find_process(options.target);
   if (!process) return fail(process.error());
@@ -318,7 +239,8 @@ struct Sampled {
 
 /// As find_or_load(). With --sample and --no-patch nothing comes into the process. Where libkarst cannot come into it,
 /// samples will do, which is said.
-Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach& plain, collect::Brought& brought) {
+Result<Sampled> find_sampled(const AttachOptions& options, const collect::PlainAttach& plain,
+                             collect::Brought& brought) {
   const auto process = find_process(options.target);
   if (!process) return process.error();
   auto facts = collect::process_facts(*process);
@@ -362,8 +284,8 @@ Kept kept_of(const std::vector<collect::RecordedProcess>& processes) {
 }
 
 /// What was followed from `begin` to `end`, or what was kept of it. Returns an exit status.
-int write_attached(const Options& options, std::vector<collect::RecordedProcess> processes, const ClockPair& begin,
-                   const ClockPair& end, reader::StateLog states, reader::SampleLog samples,
+int write_attached(const AttachOptions& options, std::vector<collect::RecordedProcess> processes,
+                   const ClockPair& begin, const ClockPair& end, reader::StateLog states, reader::SampleLog samples,
                    const reader::UsageLog& usage, writing::TraceWriter& writer, const std::string& output) {
   const bool has_triggers = !options.triggers.empty();
   const bool is_sampled = options.sample.value_or(0) != 0;
@@ -395,7 +317,7 @@ int write_attached(const Options& options, std::vector<collect::RecordedProcess>
   return kExitOk;
 }
 
-int attach(const Options& options) {
+int attach(const AttachOptions& options) {
   const auto plain = plain_attach(options);
   if (!plain) return kExitUsage;
   const choice::ValueChoice values(options.values.arguments, options.values.returned);
@@ -522,106 +444,16 @@ int attach(const Options& options) {
   return status;
 }
 
-constexpr const char* kNeedsPlace = "Written when the place is reached";
-constexpr const char* kTrace = "The trace that is written";
-
 }  // namespace
 
 void register_attach(Command app, int& status) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AttachOptions>();
   Command command =
       app.add_subcommand("attach", "Trace a process that runs; wait for a place in it, and write what led there");
-  command.footer(
-      "A process without libkarst gets it first, and is traced from then on. What was\n"
-      "built with karst-gcc or karst-g++ has its calls recorded as by 'karst run'; of\n"
-      "any other program the functions are patched while all its threads are stopped,\n"
-      "for some milliseconds. Without --trigger and --sample that is all.\n\n"
-      "The place is watched by a hardware breakpoint: the process is not stopped,\n"
-      "and not slowed down until it is hit. PLACE is a function, traced or not,\n"
-      "FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind it for\n"
-      "the first N times. Children by fork are waited for as well, and what the\n"
-      "process becomes by exec. Ends when all were reached, with the process, or at\n"
-      "Ctrl-C, and writes what was kept.\n\n"
-      "With --all every call is kept, in a file that grows, until Ctrl-C, the time of\n"
-      "--for or the process's end. The process stays traced then: 'karst off' ends it.");
-  add_target(command, options->target);
-  command.add_option("--trigger", options->triggers, "The place; may be given several times")
-      .type_name("PLACE")
-      .allow_extra_args(false);
-  command.add_option("-f,--function", options->functions, "Trace only functions whose demangled name matches")
-      .type_name("REGEX")
-      .allow_extra_args(false);
-  command.add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
-      .type_name("REGEX")
-      .allow_extra_args(false);
-  command
-      .add_option("--budget", options->budget,
-                  "What tracing may cost: a share of the time, or off (default 5%, off if it was built for tracing)")
-      .type_name("SHARE");
-  add_value_options(command, options->values);
-  add_system_option(command, options->system);
-  in_group(command, kNeedsPlace, [&] {
-    command.add_flag("--multi", options->multi, "A name may be that of several functions");
-    command.add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
-        .type_name("TIME");
-  });
-  in_group(command, kTrace, [&] {
-    add_sample_option(command, options->sample,
-                      ", until the process ends or Ctrl-C; a process that cannot be patched has samples alone");
-    command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
-        .type_name("FILE");
-    options->all.add(command);
-    command.add_flag("--view", options->view,
-                     "With --all: look at the trace in the browser while it grows; closing the page ends it, too");
-    command.add_option("--for", options->length, "With --all or --sample: end after TIME (10s, 5m)").type_name("TIME");
-    add_state_options(command, options->states);
-    command
-        .add_option("--usage", options->usage,
-                    "Whether karst reads what the process, its threads and the machine use meanwhile: on (the default) "
-                    "or off")
-        .check(one_of({"on", "off"}))
-        .type_name("on|off");
-    command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
-  });
-  in_group(command, "Programs that were not built for tracing", [&] {
-    command.add_flag("--no-patch", options->no_patch,
-                     "Leave their functions alone; with --sample nothing comes into the process at all");
-    command
-        .add_option("--library", options->libraries,
-                    "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*', or "
-                    "'libssl*:SSL_*' for those functions alone")
-        .type_name("GLOB[:FUNCTIONS]")
-        .allow_extra_args(false);
-    command.add_option("--probes", options->probes, "Note each time that these probes are passed, as 'karst run' does")
-        .type_name("PROVIDER:NAME")
-        .allow_extra_args(false);
-    command
-        .add_option("--min-instructions", options->min_instructions,
-                    "Leave out functions of fewer machine instructions that have no loop (default 12)")
-        .type_name("N");
-    command
-        .add_option("--fibers", options->fibers,
-                    "stack: all stacks that the program switches to have lanes of their own, as 'karst run' does for "
-                    "programs that are known to switch some; none: none has")
-        .type_name("HOW");
-    command.add_option("--memory", options->memory, "For the history of all threads (default 64M)").type_name("SIZE");
-  });
+  add_attach_options(command, *options);
   command.callback([options, command, &status] {
-    std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
-    const bool is_followed = options->sample.value_or(0) != 0 || options->all.on;
-    std::string what = " needs a place to wait for: --trigger";
-    if (options->triggers.empty() && alone.empty() && !is_followed) {
-      alone = command.given_of(kTrace);
-      what += ", --sample or --all";
-    }
-    if (options->all.on && !options->triggers.empty())
-      status = usage_error("--all and --trigger do not go together: all calls are kept, whatever is reached", "attach");
-    else if (options->view && !options->all.on)
-      status = usage_error("--view is for a trace that grows: --all is needed, too", "attach");
-    else if (const auto fits = options->all.check(); !fits)
-      status = usage_error(fits.error().message, "attach");
-    else
-      status = alone.empty() ? attach(*options) : usage_error(alone + what, "attach");
+    const Status fits = check_attach_options(*options, command);
+    status = fits ? attach(*options) : usage_error(fits.error().message, "attach");
   });
 }
 
