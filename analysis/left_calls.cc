@@ -23,6 +23,7 @@ void LeftCallFinder::add(const reader::Thread& thread, const columns::CallColumn
     const std::uint32_t id = calls.function[row];
     if (functions_ != nullptr && !functions_->contains(thread.process, id)) continue;
     const std::uint64_t until = columns::left_until(calls, row);
+    if (calls.begin[row] >= range_.end || until <= range_.begin) continue;
     const std::uint64_t behind = until - calls.end(row);
     Sums& of = of_[std::uint64_t{thread.process} << 32 | id];
     if (of.behind.size() == of.behind.capacity())
@@ -52,6 +53,13 @@ std::vector<LeftFunction> LeftCallFinder::take(std::uint64_t least, std::size_t 
             [&](const LeftFunction& a, const LeftFunction& b) { return order(a) < order(b); });
   if (found.size() > most) found.resize(most);
   return found;
+}
+
+std::uint64_t least_left_excess(const std::vector<OutlierGroup>& groups, std::uint64_t length) {
+  constexpr std::uint64_t kOfExcess = 10;
+  constexpr std::uint64_t kOfAll = 1000;
+  const std::uint64_t least = length / kOfAll;
+  return groups.empty() ? least : std::min(least, groups.front().worst.excess() / kOfExcess);
 }
 
 }  // namespace karst::analysis

@@ -13,6 +13,7 @@
 #include "analysis/outliers.h"
 #include "analysis/selection.h"
 #include "columns/columns.h"
+#include "columns/scope.h"
 #include "reader/column.h"
 #include "reader/trace.h"
 
@@ -31,8 +32,9 @@ struct LeftFunction {
 /// call that was left. Use from one thread.
 class LeftCallFinder {
  public:
-  /// Only calls of `functions` when it is not null.
-  explicit LeftCallFinder(const FunctionSet* functions) : functions_(functions) {}
+  /// Only calls of `functions` when it is not null, and those that may have lasted into `range`.
+  explicit LeftCallFinder(const FunctionSet* functions, const columns::TickRange& range = {})
+      : functions_(functions), range_(range) {}
 
   void add(const reader::Thread& thread, const columns::CallColumns& calls);
   /// The `most` functions of greatest excess, of which one call may have lasted at least three times as long behind the
@@ -46,7 +48,14 @@ class LeftCallFinder {
     reader::Column<std::uint64_t> behind;
   };
   const FunctionSet* functions_;
+  columns::TickRange range_;
   std::unordered_map<std::uint64_t, Sums> of_;  // by process and id
 };
+
+inline constexpr std::size_t kMostLeftFunctions = 3;  ///< that are told beside slow calls
+
+/// What is worth being told beside `groups`, in ticks, of a trace or a part that is `length` long. Bounds include what
+/// callers did next, so short ones say nothing.
+std::uint64_t least_left_excess(const std::vector<OutlierGroup>& groups, std::uint64_t length);
 
 }  // namespace karst::analysis

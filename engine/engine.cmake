@@ -33,7 +33,8 @@ add_custom_command(OUTPUT ${engine_dir}/syscall_names.cc
 set(engine_sources
   analysis/call_groups analysis/diff analysis/diff_calls analysis/diff_counts analysis/diff_findings
   analysis/diff_names analysis/errno_names analysis/explain analysis/flows analysis/frames analysis/function_list
-  analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text
+  analysis/holds analysis/left_calls analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks
+  analysis/log_text
   analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts
   analysis/report analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values
   analysis/kept_off analysis/wait_stacks analysis/waits analysis/usage

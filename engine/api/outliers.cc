@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/left_calls.h"
 #include "analysis/outliers.h"
 #include "answers/slow.h"
 #include "engine/api/rows.h"
@@ -62,6 +63,19 @@ class Teller {
     return told;
   }
 
+  std::vector<answers::LeftFunction> tell_left(analysis::LeftCallFinder& finder,
+                                               const std::vector<analysis::OutlierGroup>& groups,
+                                               const TickRange& range) const {
+    const std::uint64_t length = range.clip(index_.origin(), index_.last_ticks());
+    std::vector<answers::LeftFunction> all;
+    for (const analysis::LeftFunction& of :
+         finder.take(analysis::least_left_excess(groups, length), analysis::kMostLeftFunctions)) {
+      const analysis::Wait* const wait = wait_of(of.longest);
+      all.push_back({of, wait != nullptr ? std::optional(teller_.tell(*wait)) : std::nullopt});
+    }
+    return all;
+  }
+
  private:
   CallColumns calls_of(const reader::Thread& thread) const {
     const auto at = number_of_.find(&thread);
@@ -76,12 +90,21 @@ class Teller {
   std::unique_ptr<analysis::Waits> waits_;
 };
 
+/// A call whose end is not known, and its place in the picture.
+struct LeftCallAnswer {
+  const answers::LeftFunctionRow& of;
+  const ThreadIndex& thread;
+
+  std::uint32_t row() const { return of.of.of.longest.call.row; }
+};
+
 struct SlowAnswer {
   const TraceIndex& index;
   std::uint64_t found;
   const std::vector<std::uint64_t>& excess;  // ticks, by thread
   std::size_t groups;                        // without a limit
   const std::vector<answers::SlowCall>& slow;
+  const std::vector<answers::LeftFunction>& left;
   const Teller& teller;
 };
 
@@ -139,6 +162,20 @@ const Relation& slow_call_answers() {
   return relation;
 }
 
+const Relation& left_call_answers() {
+  using Row = LeftCallAnswer;
+  static const Relation relation{
+      "left", "left_call", answers::left_functions().sentence,
+      answers::joined(
+          {answers::fields_of<Row>(answers::left_functions().fields,
+                                   [](const Row& r) -> const answers::LeftFunctionRow& { return r.of; }),
+           {field<Row>("recorded", Type::kDuration, "how long it is as recorded, until the jump",
+                       [](const Row& r) { return r.of.times.ns(r.thread.calls.time(r.row())); }),
+            field<Row>("depth", Type::kNumber, "its level", [](const Row& r) { return r.thread.calls.depth[r.row()]; }),
+            field<Row>("index", Type::kNumber, "its place in its thread", [](const Row& r) { return r.row(); })}})};
+  return relation;
+}
+
 }  // namespace
 
 const Relation& slow_answers() {
@@ -167,6 +204,15 @@ const Relation& slow_answers() {
                               use(&row);
                             }
                           }),
+       answers::rows<Row>("left", "calls that were left by a tail call, and may have lasted long", left_call_answers(),
+                          [](const Row& r, const answers::UseRow& use) {
+                            const answers::Times times = times_of(r.index);
+                            for (const answers::LeftFunction& left : r.left) {
+                              const answers::LeftFunctionRow of{r.index.trace(), times, left};
+                              const LeftCallAnswer row{of, r.teller.thread(left.of.longest)};
+                              use(&row);
+                            }
+                          }),
        field<Row>("groups", Type::kCount, "how many lines there are without a limit",
                   [](const Row& r) { return r.groups; })}};
   return relation;
@@ -181,10 +227,12 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
     if (!go_on(scope.work, thread.calls.size())) return;
     finder.learn(*thread.thread, times.of(thread));
   }
+  analysis::LeftCallFinder left_finder(nullptr, range);
   for (const columns::Scope::Part& part : scope.parts) {
     const ThreadIndex& thread = index.threads()[part.number];
     if (!go_on(scope.work, thread.calls.size())) return;
     finder.find(*thread.thread, times.of(thread));
+    left_finder.add(*thread.thread, times.of(thread));
   }
   const std::uint64_t found = finder.found();
   std::vector<analysis::Outlier> outliers = finder.take();
@@ -201,7 +249,8 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
   analysis::put_idle_last(groups, index.trace(), [&](const analysis::Outlier& of) { return teller.wait_of(of); });
   std::vector<answers::SlowCall> slow;
   for (std::size_t i = 0; i < groups.size() && i < most; ++i) slow.push_back(teller.tell(groups[i]));
-  const SlowAnswer answer{index, found, excess, groups.size(), slow, teller};
+  const std::vector<answers::LeftFunction> left = teller.tell_left(left_finder, groups, range);
+  const SlowAnswer answer{index, found, excess, groups.size(), slow, left, teller};
   json.open('{');
   write_row(json, index, slow_answers(), &answer);
   json.close('}');

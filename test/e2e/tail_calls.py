@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -105,7 +106,21 @@ class TailCalls(TracedTest):
                     self.assertGreaterEqual(rows[name]["left_max_ns"], 5_000_000)
                 self.assertRegex(Trace._ask("slow", path), r"left by a tail call [^:]*:\n( .*\n)*    \w+ up to \d\.\d+ ms\n")
                 self.assertRegex(Trace._ask("report", path), r"\(\w+ left by a tail call, up to \S+ ms long")
+                # The page has the same ones.
+                on_page = {call["function"]: call for call in self.outliers_of_page(path)["left"]}
+                self.assertEqual(sorted(call["most"] for call in on_page.values()), sorted(f["most_ns"] for f in left.values()))
                 self.assertRegex(Trace._ask("report", path), r"\+300 tail, 300 left by one, up to \S+ ms long")
+
+    def outliers_of_page(self, path):
+        server = subprocess.Popen([KARST, "view", "--no-browser", "--keep", path], stdout=subprocess.PIPE, text=True)
+        try:
+            url = server.stdout.readline().strip()
+            urllib.request.urlopen(url + "api/progress?wait=1", timeout=TIMEOUT).close()
+            with urllib.request.urlopen(url + "api/outliers", timeout=TIMEOUT) as answer:
+                return json.loads(answer.read())
+        finally:
+            server.terminate()
+            server.communicate(timeout=TIMEOUT)
 
     def test_by_the_clock_thread_with_stacks_and_values(self):
         program = self.program(GCC, "-O2", "-g")

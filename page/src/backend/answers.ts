@@ -1216,6 +1216,64 @@ export const slow: Columns<SlowCall> = {
   index: ["index", num],
 };
 
+/** A row for each function that was left by a tail call into code that is not traced, and may have lasted far longer than usual there: its longest call. */
+export interface LeftCall {
+  /** After the trace's first event. */
+  begin: number;
+  /** The longest that it can have lasted: until its thread's next event. */
+  most: number;
+  /** What it had done before the jump, and such calls usually last behind it at most. */
+  usual: number;
+  /** Of the function that were left so. */
+  calls: number;
+  /** Of its thread: in TraceInfo.processes. */
+  process: number;
+  /** That it was made in: in TraceInfo.threads; -1: not known. */
+  thread: number;
+  /** When it began to wait. */
+  waitBegin: number | null;
+  /** How long it waited, for a CPU, too. */
+  wait: number | null;
+  /** Who had the CPU that it waited for. */
+  keptOffBy: CpuShare[];
+  /** The part of that in which nobody knows who had it. */
+  keptOffNotKnown: number | null;
+  /** How many more had it. */
+  keptOffOthers: number | null;
+  /** How long these had it. */
+  keptOffMore: number | null;
+  /** What it waited for, and who ended that. */
+  waitWords: string | null;
+  /** What was called: in TraceInfo.functions; -1: none. */
+  function: number;
+  /** How long it is as recorded, until the jump. */
+  recorded: number;
+  /** Its level. */
+  depth: number;
+  /** Its place in its thread. */
+  index: number;
+}
+
+export const left: Columns<LeftCall> = {
+  begin: ["begin", num],
+  most: ["most", num],
+  usual: ["usual", num],
+  calls: ["calls", num],
+  process: ["process", place],
+  thread: ["thread", place],
+  waitBegin: ["wait_begin", maybe(num)],
+  wait: ["wait", maybe(num)],
+  keptOffBy: ["kept_off_by", rowsIn(() => cpuShares)],
+  keptOffNotKnown: ["kept_off_not_known", maybe(num)],
+  keptOffOthers: ["kept_off_others", maybe(num)],
+  keptOffMore: ["kept_off_more", maybe(num)],
+  waitWords: ["wait_words", maybe(text)],
+  function: ["function", place],
+  recorded: ["recorded", num],
+  depth: ["depth", num],
+  index: ["index", num],
+};
+
 /** Calls that took far longer than their functions usually do. */
 export interface SlowAnswer {
   /** Such calls in the threads that were asked about. */
@@ -1224,6 +1282,8 @@ export interface SlowAnswer {
   excess: ThreadExcess[];
   /** The greatest excess first; those that slept as they were told to come last. */
   slow: SlowCall[];
+  /** Calls that were left by a tail call, and may have lasted long. */
+  left: LeftCall[];
   /** How many lines there are without a limit. */
   groups: number;
 }
@@ -1232,6 +1292,7 @@ export const slowAnswers: Columns<SlowAnswer> = {
   found: ["found", num],
   excess: ["excess", rowsIn(() => threadExcesses)],
   slow: ["slow", rowsIn(() => slow)],
+  left: ["left", rowsIn(() => left)],
   groups: ["groups", num],
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where a page opens whose address says nothing: on the longest moment that was kept, else around the call that took
 // longest beyond its usual time. A whole trace seen at once is haze.
-import type { SlowCall } from "../backend/answers";
+import type { LeftCall, SlowCall } from "../backend/answers";
 import type { MomentInfo, TraceInfo } from "../backend/types/trace";
 import { goTo, moveTo, offsetOf, scrollTrack, select } from "./actions";
 import { firstPicture } from "./first_picture";
@@ -43,6 +43,15 @@ export function openOutlier(trace: number, call: SlowCall): void {
   scrollTrack(trace, call.thread, call.depth);
 }
 
+/** The same for one whose end is not known: up to when it may have lasted. */
+export function openLeft(trace: number, call: LeftCall): void {
+  const at = { trace, thread: call.thread, index: call.index };
+  select(at, { ...call, duration: call.recorded }, { tab: "outliers" });
+  const offset = offsetOf(trace);
+  moveTo(fitThird(call.begin + offset, call.begin + call.most + offset, store.total));
+  scrollTrack(trace, call.thread, call.depth);
+}
+
 let touched = false;
 
 /** From now on it is noted whether a person does anything: then the page stays where it is. */
@@ -65,11 +74,12 @@ export async function openOnFinding(view: View, wanted?: number): Promise<void> 
   }
   if (info.calls > MOST_CALLS) return;
   await firstPicture();
-  const { slow } = await backend.outliers({});
+  const { slow, left } = await backend.outliers({});
   const worst = slow[0];
   const { state } = store;
   if (touched || state.view !== view || state.selected) return;
   // Nothing stands out: of many threads an overview.
+  if (!worst && left[0]) return openLeft(0, left[0]);
   if (!worst) return info.threads.length > MANY_THREADS ? foldAllBut(0, [0]) : undefined;
   foldAllBut(0, worst.waker === null ? [worst.thread] : [worst.thread, worst.waker]);
   openOutlier(0, worst);

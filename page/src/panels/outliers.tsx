@@ -2,9 +2,9 @@
 // Slow calls: a line for each function and callee that its calls were slow for; beside it the calls of
 // the chosen function by duration, which a click on the histogram limits.
 import { useEffect, useState } from "preact/hooks";
-import type { SlowCall } from "../backend/answers";
+import type { LeftCall, SlowCall } from "../backend/answers";
 import { highlight, moveTo, offsetOf, scrollTrack, scopeOf, select } from "../model/actions";
-import { openOutlier } from "../model/opening";
+import { openLeft, openOutlier } from "../model/opening";
 import { readable, threadName, visible } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
@@ -55,6 +55,41 @@ function Slow({ call, trace, most }: { call: SlowCall; trace: number; most: numb
         {duration(call.duration) !== duration(call.recorded) && `${asRecorded(loaded.info, call.recorded)}, `}
         at {duration(call.begin)} in {threadName(loaded.info, call.thread)}
         {call.suchCalls > 1 && `, ${count(call.suchCalls - 1)} more such ${call.suchCalls === 2 ? "call" : "calls"}`}
+      </span>
+      <span class="quiet slow-why">{why}</span>
+    </button>
+  );
+}
+
+/** A call whose end is not known: it jumped to code that is not traced. */
+function Left({ call, trace }: { call: LeftCall; trace: number }) {
+  const loaded = store.state.traces[trace]!;
+  const selected = useStore((s) => s.selected);
+  const on = selected?.trace === trace && selected.thread === call.thread && selected.index === call.index;
+  const name = functionName(trace, call.function);
+  const why = call.wait !== null ? `${duration(call.wait)} ${visible(call.waitWords ?? "")}` : "";
+  return (
+    <button
+      class={`slow-line${on ? " on" : ""}`}
+      aria-pressed={on}
+      data-testid="left"
+      data-function={name}
+      title={`${name}\nLeft by a tail call into code that is not traced; its thread’s next event came then.\nClick: show this call`}
+      onClick={() => openLeft(trace, call)}
+    >
+      <Bar share={0} />
+      <span>
+        <Whose trace={trace} /> <Swatch trace={trace} func={call.function} />
+      </span>
+      <FullName text={readable(loaded.info.functions[call.function]?.name ?? "?")} />
+      <span class="num">up to {duration(call.most)}</span>
+      <span class="num times" title={`usually ${duration(call.usual)} at most`}>
+        left
+      </span>
+      <span class="quiet slow-where">
+        {duration(call.recorded)} until it was left by a tail call, at {duration(call.begin)} in{" "}
+        {threadName(loaded.info, call.thread)}
+        {call.calls > 1 && `, ${count(call.calls)} calls left so`}
       </span>
       <span class="quiet slow-why">{why}</span>
     </button>
@@ -180,6 +215,9 @@ function useSlow() {
         slow: answers
           .flatMap((of, i) => of.slow.map((call) => ({ ...call, trace: asked[i]! })))
           .sort((a, b) => b.duration - b.usual - (a.duration - a.usual)),
+        left: answers
+          .flatMap((of, i) => of.left.map((call) => ({ ...call, trace: asked[i]! })))
+          .sort((a, b) => b.most - b.usual - (a.most - a.usual)),
       };
     },
     store.state.scope === "view" ? 250 : 0,
@@ -227,7 +265,10 @@ export function OutlierPanel() {
             {value.slow.map((call) => (
               <Slow key={`${call.trace}.${call.thread}.${call.index}`} {...{ call, trace: call.trace, most }} />
             ))}
-            {value.slow.length === 0 && (
+            {value.left.map((call) => (
+              <Left key={`left.${call.trace}.${call.thread}.${call.index}`} {...{ call, trace: call.trace }} />
+            ))}
+            {value.slow.length === 0 && value.left.length === 0 && (
               <Empty>
                 {label === "everything" ? "No call" : `No call ${label}`} took three times as long as its function
                 usually does. What is usual is known of functions with ten calls or more.
