@@ -33,6 +33,7 @@ struct Call {
   Moment end;
   std::uint32_t function = 0;  ///< its number in Process::functions
   std::uint32_t text = 0;      ///< what was said of it; a number in Process::texts, 0: nothing
+  bool tail = false;           ///< it was left by the jump of a tail call: what that called stands beside it
 };
 
 /// Something that a thread said, a message or a value.
@@ -56,6 +57,7 @@ struct Function {
   std::string file;        ///< empty: not known
   std::uint32_t line = 0;  ///< 0: not known
   bool note = false;       ///< a name of notes
+  std::uint32_t sled = 0;  ///< its number in the program's table of XRay's sleds, which has its name; 0: none
 };
 
 struct Process {
@@ -71,6 +73,8 @@ struct ForeignTrace {
   std::vector<reader::SourceFile> sources;
   /// What had no place in a trace of ours, in words that follow a number: "flow arrows".
   std::map<std::string, std::uint64_t> left_out;
+  /// What the user has to know of it, a sentence without a stop each.
+  std::vector<std::string> remarks;
 };
 
 }  // namespace karst::importing

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,7 @@ class Writer {
   Writer(const ForeignTrace& trace, std::int64_t first, writing::TraceWriter& out)
       : trace_(trace), first_(first), out_(out) {
     summary_.left_out = trace.left_out;
+    summary_.remarks = trace.remarks;
   }
 
   void add_processes() {
@@ -97,6 +99,22 @@ class Writer {
     out_.add_clock(clock);
   }
 
+  /// Exits by a tail call have a second id of the function, which is found by their common address.
+  void add_tail_ids(const Process& process, std::vector<reader::Function>& functions) {
+    tail_ids_.clear();
+    for (const Thread& thread : process.threads)
+      for (const Call& call : thread.calls) {
+        if (!call.tail || tail_ids_.contains(call.function)) continue;
+        reader::Function& first = functions[call.function];
+        first.address = first.id;
+        reader::Function second = first;
+        second.id = static_cast<std::uint32_t>(functions.size() + 1);
+        second.tail_exit = true;
+        tail_ids_.emplace(call.function, second.id);
+        functions.push_back(std::move(second));
+      }
+  }
+
   void add_functions(std::uint32_t index, const Process& process) {
     std::vector<reader::Module> modules(2);
     modules[kCallModule].path = "[imported]";
@@ -112,6 +130,7 @@ class Writer {
       made.file = function.file;
       made.line = function.line;
     }
+    add_tail_ids(process, functions);
     out_.add_modules(index, modules);
     out_.add_functions(index, functions);
     out_.add_symbols(index, functions);
@@ -163,7 +182,7 @@ class Writer {
       }
       const Call& call = thread.calls[step.number];
       const bool leaves = step.kind == Step::Kind::kLeave;
-      blocks.call(ticks(step.ns), leaves, call.function + 1);
+      blocks.call(ticks(step.ns), leaves, leaves && call.tail ? tail_ids_.at(call.function) : call.function + 1);
       if (leaves) continue;
       ++summary_.calls;
       if (call.end.ns == Call::kOpen) ++summary_.open;
@@ -186,6 +205,7 @@ class Writer {
   std::int64_t first_;
   writing::TraceWriter& out_;
   Summary summary_;
+  std::unordered_map<std::uint32_t, std::uint32_t> tail_ids_;  ///< of the process, by Call::function
 };
 
 /// None: there is nothing in it.

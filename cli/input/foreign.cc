@@ -58,6 +58,7 @@ void say_imported(const std::string& what, const importing::Summary& summary) {
   if (summary.aside != 0)
     say(fmt::format("{} overlap others of their thread; they are in threads of their own",
                     plural(summary.aside, "call")));
+  for (const std::string& remark : summary.remarks) say(remark);
   for (const auto& [kind, count] : summary.left_out) say(fmt::format("left out: {} {}", count_text(count), kind));
 }
 
