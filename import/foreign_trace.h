@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reader/model.h"
+#include "reader/samples.h"
 
 namespace karst::importing {
 
@@ -71,6 +72,8 @@ struct Process {
 struct ForeignTrace {
   std::vector<Process> processes;
   std::vector<reader::SourceFile> sources;
+  /// Times are nanoseconds like all others, none below 0. Their threads are among the processes'.
+  reader::SampleLog samples;
   /// What had no place in a trace of ours, in words that follow a number: "flow arrows".
   std::map<std::string, std::uint64_t> left_out;
   /// What the user has to know of it, a sentence without a stop each.

@@ -48,7 +48,9 @@ std::span<const DirectoryFormat> directory_formats();
   F(speedscope, "evented profiles of speedscope's own JSON")                \
   F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace") \
   F(perfetto, "track events of Perfetto's protobuf")                        \
-  F(xray, "logs of clang's -fxray-instrument, basic and FDR mode")
+  F(xray, "logs of clang's -fxray-instrument, basic and FDR mode")          \
+  F(tracy, "zones of Tracy, as tracy-csvexport -u writes them")             \
+  F(perf, "samples of perf record, as perf script writes them")
 
 #define KARST_DECLARE_IMPORTER(name, description) \
   bool may_be_##name(std::string_view bytes);     \
@@ -70,6 +72,7 @@ struct Summary {
   std::uint64_t threads = 0;
   std::uint64_t calls = 0;
   std::uint64_t notes = 0;
+  std::uint64_t samples = 0;
   std::uint64_t open = 0;   ///< of the calls, those whose end is not known
   std::uint64_t aside = 0;  ///< of the calls, those that overlapped others of their thread
   std::map<std::string, std::uint64_t> left_out;

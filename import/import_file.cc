@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "import/foreign_bytes.h"
+#include "import/refused.h"
 #include "import/xray_names.h"
 #include "sandbox/sandbox.h"
 
@@ -45,12 +46,12 @@ bool may_be_known(int file) {
   const ssize_t n = ::pread(file, start.data(), start.size(), 0);
   start.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   constexpr std::string_view kGzip = "\x1f\x8b";
-  return start.starts_with(kGzip) || format_of(start) != nullptr;
+  return start.starts_with(kGzip) || format_of(start) != nullptr || why_refused(start);
 }
 
 void put_summary(const Summary& summary, AnswerWriter& answer) {
   for (const std::uint64_t number :
-       {summary.processes, summary.threads, summary.calls, summary.notes, summary.open, summary.aside})
+       {summary.processes, summary.threads, summary.calls, summary.notes, summary.samples, summary.open, summary.aside})
     answer.number(number);
   answer.number(summary.left_out.size());
   for (const auto& [what, count] : summary.left_out) {
@@ -63,8 +64,8 @@ void put_summary(const Summary& summary, AnswerWriter& answer) {
 
 Summary summary_in(AnswerReader& answer) {
   Summary summary;
-  for (std::uint64_t* const number :
-       {&summary.processes, &summary.threads, &summary.calls, &summary.notes, &summary.open, &summary.aside})
+  for (std::uint64_t* const number : {&summary.processes, &summary.threads, &summary.calls, &summary.notes,
+                                      &summary.samples, &summary.open, &summary.aside})
     *number = answer.number();
   constexpr std::size_t kLeast = 16;  // a size and a number
   for (std::uint64_t left = answer.count(kLeast); left != 0; --left) {
@@ -137,7 +138,10 @@ void import_file_into(int file, int trace, const NameSource& names, AnswerWriter
   const auto bytes = ForeignBytes::read(file);
   if (!bytes) return fail(answer, bytes.error().message);
   const Format* const format = format_of(bytes->view());
-  if (format == nullptr) return answer.number(kUnknown);
+  if (format == nullptr) {
+    const auto why = why_refused(bytes->view());
+    return why ? fail(answer, *why) : answer.number(kUnknown);
+  }
   auto foreign = format->importer(bytes->view());
   if (!bytes->is_whole()) return fail(answer, "the file became shorter while it was read");
   if (foreign)

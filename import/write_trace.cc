@@ -157,6 +157,16 @@ class Writer {
     for (std::uint32_t i = 0; i < lanes.size(); ++i) add_steps(index, i, process, *lanes[i].first, lanes[i].second);
   }
 
+  void add_samples(reader::SampleLog& log) {
+    if (log.empty()) return;
+    const auto at = [this](std::uint64_t ns) { return ticks(static_cast<std::int64_t>(ns)); };
+    log.source.begin_ticks = at(log.source.begin_ticks);
+    log.source.end_ticks = at(log.source.end_ticks);
+    for (format::SampleRecord& sample : log.samples) sample.ticks = at(sample.ticks);
+    summary_.samples = log.samples.size();
+    out_.add_samples(log);
+  }
+
   void add_sources() {
     for (const reader::SourceFile& source : trace_.sources)
       if (!out_.add_source(source.path, source.text)) ++summary_.left_out["sources that are too long"];
@@ -217,6 +227,7 @@ std::optional<std::int64_t> first_ns(const ForeignTrace& trace) {
       for (const Call& call : thread.calls) take(call.begin);
       for (const Note& note : thread.notes) take(note.at);
     }
+  for (const format::SampleRecord& sample : trace.samples.samples) take({static_cast<std::int64_t>(sample.ticks)});
   return first;
 }
 
@@ -228,7 +239,7 @@ Result<Summary> write_trace(ForeignTrace trace, writing::TraceWriter& writer) {
     std::string left_out;
     for (const auto& [what, count] : trace.left_out)
       left_out += (left_out.empty() ? "; left out: " : ", ") + std::to_string(count) + " " + what;
-    return Error{"there are no calls in it" + left_out};
+    return Error{"there are no calls and no samples in it" + left_out};
   }
   Writer made(trace, *first, writer);
   made.add_processes();
@@ -236,6 +247,7 @@ Result<Summary> write_trace(ForeignTrace trace, writing::TraceWriter& writer) {
     made.add_functions(i, trace.processes[i]);
     made.add_threads(i, trace.processes[i]);
   }
+  made.add_samples(trace.samples);
   made.add_sources();
   return made.summary();
 }
