@@ -14,7 +14,7 @@ __attribute__((noinline)) void light(volatile long* x) {
 }
 void work() {
   volatile long x = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 10; ++i) {
     heavy(&x);
     light(&x);
   }
