@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -92,7 +93,7 @@ T value_at(std::string_view bytes, std::size_t at) {
 struct ThreadKey {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
-  auto operator<=>(const ThreadKey&) const = default;
+  bool operator<(const ThreadKey& other) const { return std::tie(pid, tid) < std::tie(other.pid, other.tid); }
 };
 
 /// Makes calls of what both modes tell.
