@@ -36,6 +36,7 @@ Result<std::vector<std::uint64_t>> functions_with_sleds(const std::filesystem::p
                                      static_cast<std::uint64_t>(record.function);
       if (functions.empty() || functions.back() != function) functions.push_back(function);
     }
+    break;  // a damaged file may have any number of sections of this name
   }
   if (functions.empty()) return Error{"it has no table of XRay's sleds"};
   return functions;
