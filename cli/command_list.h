@@ -49,5 +49,6 @@ inline constexpr const char* kHelp = "Learn more";
   F(export, kConvert, "")                                                                                             \
   F(cut, kConvert, "")                                                                                                \
   F(merge, kConvert, "")                                                                                              \
+  F(pack, kConvert, "")                                                                                               \
   F(import, kConvert, "")                                                                                             \
   F(resolve, kConvert, "")

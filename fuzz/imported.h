@@ -33,6 +33,7 @@ inline void require_sound_import(Result<importing::ForeignTrace> foreign) {
       ++threads;
     }
   require(calls == summary->calls && threads == summary->threads, "it has as many calls as were told");
+  require(trace->samples().samples.size() == summary->samples, "it has as many samples as were told");
 }
 
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {

@@ -31,6 +31,7 @@ std::uint64_t match_edges(std::vector<Edge>& edges, std::vector<Call>& calls) {
       ++without_begin;
     } else {
       calls[*begin].end = edge.at;
+      calls[*begin].tail = edge.tail;
       open.erase(std::next(begin).base());
     }
   }

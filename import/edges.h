@@ -15,6 +15,7 @@ struct Edge {
   bool begins = false;
   std::optional<std::uint32_t> function;  ///< of a begin always; of an end where the format says it
   std::uint32_t text = 0;                 ///< of a begin
+  bool tail = false;                      ///< of an end: Call::tail
 };
 
 /// Sorts edges by time, and adds the calls that they are to `calls`. An end belongs to the innermost begin that has

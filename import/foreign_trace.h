@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reader/model.h"
+#include "reader/samples.h"
 
 namespace karst::importing {
 
@@ -33,6 +34,7 @@ struct Call {
   Moment end;
   std::uint32_t function = 0;  ///< its number in Process::functions
   std::uint32_t text = 0;      ///< what was said of it; a number in Process::texts, 0: nothing
+  bool tail = false;           ///< it was left by the jump of a tail call: what that called stands beside it
 };
 
 /// Something that a thread said, a message or a value.
@@ -56,6 +58,7 @@ struct Function {
   std::string file;        ///< empty: not known
   std::uint32_t line = 0;  ///< 0: not known
   bool note = false;       ///< a name of notes
+  std::uint32_t sled = 0;  ///< its number in the program's table of XRay's sleds, which has its name; 0: none
 };
 
 struct Process {
@@ -69,8 +72,12 @@ struct Process {
 struct ForeignTrace {
   std::vector<Process> processes;
   std::vector<reader::SourceFile> sources;
+  /// Times are nanoseconds like all others, none below 0. Their threads are among the processes'.
+  reader::SampleLog samples;
   /// What had no place in a trace of ours, in words that follow a number: "flow arrows".
   std::map<std::string, std::uint64_t> left_out;
+  /// What the user has to know of it, a sentence without a stop each.
+  std::vector<std::string> remarks;
 };
 
 }  // namespace karst::importing

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "import/foreign_trace.h"
@@ -46,7 +47,10 @@ std::span<const DirectoryFormat> directory_formats();
 #define KARST_IMPORT_FORMATS(F)                                             \
   F(speedscope, "evented profiles of speedscope's own JSON")                \
   F(chrome, "JSON of chrome://tracing, viztracer and clang's -ftime-trace") \
-  F(perfetto, "track events of Perfetto's protobuf")
+  F(perfetto, "track events of Perfetto's protobuf")                        \
+  F(xray, "logs of clang's -fxray-instrument, basic and FDR mode")          \
+  F(tracy, "zones of Tracy, as tracy-csvexport -u writes them")             \
+  F(perf, "samples of perf record, as perf script writes them")
 
 #define KARST_DECLARE_IMPORTER(name, description) \
   bool may_be_##name(std::string_view bytes);     \
@@ -68,9 +72,11 @@ struct Summary {
   std::uint64_t threads = 0;
   std::uint64_t calls = 0;
   std::uint64_t notes = 0;
+  std::uint64_t samples = 0;
   std::uint64_t open = 0;   ///< of the calls, those whose end is not known
   std::uint64_t aside = 0;  ///< of the calls, those that overlapped others of their thread
   std::map<std::string, std::uint64_t> left_out;
+  std::vector<std::string> remarks;
 };
 
 /// Adds all of it to `writer`, which the caller finishes. Error: there is nothing in it.

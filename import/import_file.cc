@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "import/foreign_bytes.h"
+#include "import/refused.h"
+#include "import/xray_names.h"
 #include "sandbox/sandbox.h"
 
 namespace karst::importing {
@@ -44,30 +46,34 @@ bool may_be_known(int file) {
   const ssize_t n = ::pread(file, start.data(), start.size(), 0);
   start.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   constexpr std::string_view kGzip = "\x1f\x8b";
-  return start.starts_with(kGzip) || format_of(start) != nullptr;
+  return start.starts_with(kGzip) || format_of(start) != nullptr || why_refused(start);
 }
 
 void put_summary(const Summary& summary, AnswerWriter& answer) {
   for (const std::uint64_t number :
-       {summary.processes, summary.threads, summary.calls, summary.notes, summary.open, summary.aside})
+       {summary.processes, summary.threads, summary.calls, summary.notes, summary.samples, summary.open, summary.aside})
     answer.number(number);
   answer.number(summary.left_out.size());
   for (const auto& [what, count] : summary.left_out) {
     answer.text(what);
     answer.number(count);
   }
+  answer.number(summary.remarks.size());
+  for (const std::string& remark : summary.remarks) answer.text(remark);
 }
 
 Summary summary_in(AnswerReader& answer) {
   Summary summary;
-  for (std::uint64_t* const number :
-       {&summary.processes, &summary.threads, &summary.calls, &summary.notes, &summary.open, &summary.aside})
+  for (std::uint64_t* const number : {&summary.processes, &summary.threads, &summary.calls, &summary.notes,
+                                      &summary.samples, &summary.open, &summary.aside})
     *number = answer.number();
   constexpr std::size_t kLeast = 16;  // a size and a number
   for (std::uint64_t left = answer.count(kLeast); left != 0; --left) {
     const std::string what(answer.text());
     summary.left_out[what] = answer.number();
   }
+  constexpr std::size_t kLeastText = 8;
+  for (std::uint64_t left = answer.count(kLeastText); left != 0; --left) summary.remarks.emplace_back(answer.text());
   return summary;
 }
 
@@ -104,14 +110,42 @@ void answer_with(Result<ForeignTrace> foreign, const char* format, std::size_t e
   put_summary(*summary, answer);
 }
 
+/// Where the names of functions come from that the file has by number alone.
+struct NameSource {
+  std::filesystem::path program;
+  bool is_said = false;  ///< by the user; else it may not be there
+};
+
+Status add_names(ForeignTrace& trace, const NameSource& source) {
+  if (!has_sleds(trace)) {
+    if (source.is_said) return Error{"its functions have names, so no program is needed for them"};
+    return Unit{};
+  }
+  const Status named = source.program.empty() ? Status(Error{"nothing says which program wrote it"})
+                                              : name_by_program(trace, source.program);
+  if (named) return Unit{};
+  if (source.is_said)
+    return Error{fmt::format("cannot take names of {}: {}", source.program.string(), named.error().message)};
+  trace.remarks.push_back(
+      fmt::format("its functions are numbers, as {}; 'karst import FILE --program PROGRAM' takes names of the program",
+                  source.program.empty() ? named.error().message
+                                         : fmt::format("{}: {}", source.program.string(), named.error().message)));
+  return Unit{};
+}
+
 /// In the sandbox.
-void import_file_into(int file, int trace, AnswerWriter& answer) {
+void import_file_into(int file, int trace, const NameSource& names, AnswerWriter& answer) {
   const auto bytes = ForeignBytes::read(file);
   if (!bytes) return fail(answer, bytes.error().message);
   const Format* const format = format_of(bytes->view());
-  if (format == nullptr) return answer.number(kUnknown);
+  if (format == nullptr) {
+    const auto why = why_refused(bytes->view());
+    return why ? fail(answer, *why) : answer.number(kUnknown);
+  }
   auto foreign = format->importer(bytes->view());
   if (!bytes->is_whole()) return fail(answer, "the file became shorter while it was read");
+  if (foreign)
+    if (const auto named = add_names(*foreign, names); !named) return fail(answer, named.error().message);
   answer_with(std::move(foreign), format->name, bytes->view().size() / 4, trace, answer);
 }
 
@@ -124,7 +158,8 @@ void import_directory_into(int directory, int trace, AnswerWriter& answer) {
 
 }  // namespace
 
-Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& path) {
+Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& path,
+                                                const std::filesystem::path& program) {
   const auto refuse = [&](std::string_view why) {
     return Error{fmt::format("cannot import {}: {}", path.string(), why)};
   };
@@ -134,6 +169,8 @@ Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& pat
   if (::fstat(file.get(), &info) != 0) return refuse(std::strerror(errno));
   const bool is_directory = S_ISDIR(info.st_mode);
   if (S_ISREG(info.st_mode) && !may_be_known(file.get())) return std::optional<ImportedFile>();
+  if (is_directory && !program.empty()) return refuse("its functions have names, so no program is needed for them");
+  const NameSource names{program.empty() ? program_beside(path) : program, !program.empty()};
   ImportedFile made;
   made.trace = Descriptor(::memfd_create("karst-imported", MFD_CLOEXEC));
   if (!made.trace) return refuse(std::strerror(errno));
@@ -142,7 +179,10 @@ Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& pat
   options.keep = {file.get(), made.trace.get()};
   options.cpu_time = options.patience = kPatience;
   const auto answer = sandbox::in_sandbox(options, [&](AnswerWriter& out) {
-    (is_directory ? import_directory_into : import_file_into)(file.get(), made.trace.get(), out);
+    if (is_directory)
+      import_directory_into(file.get(), made.trace.get(), out);
+    else
+      import_file_into(file.get(), made.trace.get(), names, out);
   });
   if (!answer) return refuse(answer.error().message);
   AnswerReader in(*answer);

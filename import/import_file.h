@@ -21,8 +21,10 @@ struct ImportedFile {
 };
 
 /// None: the file is of no format that there is. Error: it cannot be read, or there is nothing in it; the message names
-/// the file. `path` may be a pipe: then this waits for its end.
-Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& path);
+/// the file. `path` may be a pipe: then this waits for its end. `program`: which program has the names that the file
+/// lacks; empty: the one that the file's name tells, if it lies beside it.
+Result<std::optional<ImportedFile>> import_file(const std::filesystem::path& path,
+                                                const std::filesystem::path& program = {});
 
 /// The formats, a line each.
 std::string format_list();

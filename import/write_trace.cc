@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,7 @@ class Writer {
   Writer(const ForeignTrace& trace, std::int64_t first, writing::TraceWriter& out)
       : trace_(trace), first_(first), out_(out) {
     summary_.left_out = trace.left_out;
+    summary_.remarks = trace.remarks;
   }
 
   void add_processes() {
@@ -97,6 +99,22 @@ class Writer {
     out_.add_clock(clock);
   }
 
+  /// Exits by a tail call have a second id of the function, which is found by their common address.
+  void add_tail_ids(const Process& process, std::vector<reader::Function>& functions) {
+    tail_ids_.clear();
+    for (const Thread& thread : process.threads)
+      for (const Call& call : thread.calls) {
+        if (!call.tail || tail_ids_.contains(call.function)) continue;
+        reader::Function& first = functions[call.function];
+        first.address = first.id;
+        reader::Function second = first;
+        second.id = static_cast<std::uint32_t>(functions.size() + 1);
+        second.tail_exit = true;
+        tail_ids_.emplace(call.function, second.id);
+        functions.push_back(std::move(second));
+      }
+  }
+
   void add_functions(std::uint32_t index, const Process& process) {
     std::vector<reader::Module> modules(2);
     modules[kCallModule].path = "[imported]";
@@ -112,6 +130,7 @@ class Writer {
       made.file = function.file;
       made.line = function.line;
     }
+    add_tail_ids(process, functions);
     out_.add_modules(index, modules);
     out_.add_functions(index, functions);
     out_.add_symbols(index, functions);
@@ -136,6 +155,16 @@ class Writer {
     summary_.threads += threads.size();
     out_.add_threads(index, threads);
     for (std::uint32_t i = 0; i < lanes.size(); ++i) add_steps(index, i, process, *lanes[i].first, lanes[i].second);
+  }
+
+  void add_samples(reader::SampleLog& log) {
+    if (log.empty()) return;
+    const auto at = [this](std::uint64_t ns) { return ticks(static_cast<std::int64_t>(ns)); };
+    log.source.begin_ticks = at(log.source.begin_ticks);
+    log.source.end_ticks = at(log.source.end_ticks);
+    for (format::SampleRecord& sample : log.samples) sample.ticks = at(sample.ticks);
+    summary_.samples = log.samples.size();
+    out_.add_samples(log);
   }
 
   void add_sources() {
@@ -163,7 +192,7 @@ class Writer {
       }
       const Call& call = thread.calls[step.number];
       const bool leaves = step.kind == Step::Kind::kLeave;
-      blocks.call(ticks(step.ns), leaves, call.function + 1);
+      blocks.call(ticks(step.ns), leaves, leaves && call.tail ? tail_ids_.at(call.function) : call.function + 1);
       if (leaves) continue;
       ++summary_.calls;
       if (call.end.ns == Call::kOpen) ++summary_.open;
@@ -186,6 +215,7 @@ class Writer {
   std::int64_t first_;
   writing::TraceWriter& out_;
   Summary summary_;
+  std::unordered_map<std::uint32_t, std::uint32_t> tail_ids_;  ///< of the process, by Call::function
 };
 
 /// None: there is nothing in it.
@@ -197,6 +227,7 @@ std::optional<std::int64_t> first_ns(const ForeignTrace& trace) {
       for (const Call& call : thread.calls) take(call.begin);
       for (const Note& note : thread.notes) take(note.at);
     }
+  for (const format::SampleRecord& sample : trace.samples.samples) take({static_cast<std::int64_t>(sample.ticks)});
   return first;
 }
 
@@ -208,7 +239,7 @@ Result<Summary> write_trace(ForeignTrace trace, writing::TraceWriter& writer) {
     std::string left_out;
     for (const auto& [what, count] : trace.left_out)
       left_out += (left_out.empty() ? "; left out: " : ", ") + std::to_string(count) + " " + what;
-    return Error{"there are no calls in it" + left_out};
+    return Error{"there are no calls and no samples in it" + left_out};
   }
   Writer made(trace, *first, writer);
   made.add_processes();
@@ -216,6 +247,7 @@ Result<Summary> write_trace(ForeignTrace trace, writing::TraceWriter& writer) {
     made.add_functions(i, trace.processes[i]);
     made.add_threads(i, trace.processes[i]);
   }
+  made.add_samples(trace.samples);
   made.add_sources();
   return made.summary();
 }

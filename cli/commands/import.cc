@@ -20,6 +20,7 @@ namespace {
 struct Options {
   std::string file;
   std::string output;
+  std::string program;
 };
 
 /// FILE.json.gz becomes FILE.karst, in the current directory.
@@ -45,7 +46,7 @@ Status write_as(const std::string& output, int trace) {
 }
 
 int import_trace(const Options& options) {
-  auto imported = importing::import_file(options.file);
+  auto imported = importing::import_file(options.file, options.program);
   if (!imported) return fail(imported.error());
   if (!imported->has_value())
     return fail({options.file + " is of no format that can be imported; there are:\n" + importing::format_list()});
@@ -68,6 +69,10 @@ void register_import(Command app, int& status) {
       .required();
   command.add_option("-o,--output", options->output, "Trace file to write (default: FILE's name with .karst, here)")
       .type_name("OUT");
+  command
+      .add_option("--program", options->program,
+                  "Which program has the functions' names (default: as a log xray-log.PROGRAM.* of XRay is called)")
+      .type_name("PROGRAM");
   command.callback([options, &status] { status = import_trace(*options); });
 }
 

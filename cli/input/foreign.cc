@@ -52,12 +52,15 @@ Result<Descriptor> trace_of(const std::filesystem::path& path) {
 void open_foreign_files() { reader::read_foreign_files_by(trace_of); }
 
 void say_imported(const std::string& what, const importing::Summary& summary) {
-  say(fmt::format("{}: {} of {} in {}, {}", what, plural(summary.calls, "call"), plural(summary.threads, "thread"),
-                  plural(summary.processes, "process", "es"), plural(summary.notes, "note")));
+  std::string has = fmt::format("{} of {} in {}, {}", plural(summary.calls, "call"), plural(summary.threads, "thread"),
+                                plural(summary.processes, "process", "es"), plural(summary.notes, "note"));
+  if (summary.samples != 0) has += ", " + plural(summary.samples, "sample");
+  say(fmt::format("{}: {}", what, has));
   if (summary.open != 0) say(fmt::format("the end of {} is not in it", plural(summary.open, "call")));
   if (summary.aside != 0)
     say(fmt::format("{} overlap others of their thread; they are in threads of their own",
                     plural(summary.aside, "call")));
+  for (const std::string& remark : summary.remarks) say(remark);
   for (const auto& [kind, count] : summary.left_out) say(fmt::format("left out: {} {}", count_text(count), kind));
 }
 

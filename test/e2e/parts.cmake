@@ -1,2 +1,2 @@
-# karst cut and karst merge: parts of traces, and several in one.
+# karst cut, merge and pack: parts of traces, several in one, and one made smaller.
 e2e_methods(parts parts)

@@ -1,4 +1,4 @@
-"""karst cut and karst merge: calls are the same in the part, and in the whole."""
+"""karst cut, merge and pack: calls are the same in the part, and in the whole."""
 import csv
 import io
 import json
@@ -104,6 +104,28 @@ class Parts(TracedTest):
         karst("cut", trace, "-o", trace)
         self.assertEqual(calls(trace), before)
         self.assertLess(abs(trace.stat().st_size - size), size)
+
+    def test_packed_and_raw_events_are_the_same_trace(self):
+        raw = self.shop("raw", "--raw-events")
+        packed, again, twice = (self.directory / f"{name}.karst" for name in ("packed", "again", "twice"))
+        said = karst("pack", raw, "-o", packed).stderr
+        self.assertRegex(said, rf"wrote {packed}: .* from ")
+        karst("pack", packed, "--raw-events", "-o", again)
+        karst("pack", packed, "-o", twice)
+        self.assertLess(packed.stat().st_size, 0.8 * raw.stat().st_size)  # names and sources are the rest
+        self.assertLess(abs(again.stat().st_size - raw.stat().st_size), 0.05 * raw.stat().st_size)
+        self.assertEqual(twice.stat().st_size, packed.stat().st_size)
+        wanted = rows(raw)
+        for other in (packed, again, twice):
+            self.assertEqual(rows(other), wanted)
+            self.assertEqual(info(other)["problems"], [])
+            for words in (("requests", "--format", "csv"), ("notes", "--format", "csv"), ("report", "--format", "csv")):
+                self.assertEqual(karst(words[0], other, *words[1:]).stdout, karst(words[0], raw, *words[1:]).stdout)
+        before = raw.read_bytes()
+        self.assertIn("is a directory", karst("pack", raw, "-o", self.directory, status=1).stderr)
+        karst("pack", raw, "-o", raw)  # in its own place
+        self.assertEqual(rows(raw), wanted)
+        self.assertLess(raw.stat().st_size, len(before))
 
     def test_runs_of_one_machine_keep_their_times(self):
         one, two = self.shop("one"), self.shop("two")

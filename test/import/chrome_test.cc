@@ -130,8 +130,9 @@ TEST(ImportChrome, WhatIsNoTraceIsAnError) {
     EXPECT_NE(ImportedJson(text).error.find("it is no JSON: "), std::string::npos) << text;
   for (const char* text : {"7", "{}", "{\"traceEvents\":7}", "\"x\""})
     EXPECT_NE(ImportedJson(text).error.find("without a list of events"), std::string::npos) << text;
-  for (const char* text : {"[]", "["}) EXPECT_EQ(ImportedJson(text).error, "there are no calls in it");
-  EXPECT_EQ(ImportedJson(R"([{"ph":"s"},{"ph":"f"}])").error, "there are no calls in it; left out: 2 flow arrows");
+  for (const char* text : {"[]", "["}) EXPECT_EQ(ImportedJson(text).error, "there are no calls and no samples in it");
+  EXPECT_EQ(ImportedJson(R"([{"ph":"s"},{"ph":"f"}])").error,
+            "there are no calls and no samples in it; left out: 2 flow arrows");
   EXPECT_NE(ImportedJson(std::string(2000, '[')).error, "");
 }
 

@@ -164,8 +164,9 @@ TEST(ImportPerfetto, FieldsOfOtherTypesAreNone) {
   });
   file.packet(1, [](Pbf& made) { made.add_uint64(pf::kTrackEvent, 7); });
   file.packet(1, [](Pbf& made) { made.add_fixed32(pf::kInternedData, 7); });
-  EXPECT_EQ(ImportedPackets(file.bytes()).error,
-            "there are no calls in it; left out: 1 events that are neither begin, end, instant nor counter");
+  EXPECT_EQ(
+      ImportedPackets(file.bytes()).error,
+      "there are no calls and no samples in it; left out: 1 events that are neither begin, end, instant nor counter");
 }
 
 TEST(ImportPerfetto, TextIsNone) {

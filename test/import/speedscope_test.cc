@@ -47,7 +47,8 @@ TEST(ImportSpeedscope, TakesEachUnitOfTime) {
   for (const auto& [unit, tree] : expected)
     EXPECT_EQ(evented(unit, events).trees(), std::vector<std::string>{"0/900000000: " + std::string(tree)}) << unit;
   for (const char* unit : {"none", "bytes", ""})
-    EXPECT_EQ(evented(unit, events).error, "there are no calls in it; left out: 1 profiles whose unit is no time");
+    EXPECT_EQ(evented(unit, events).error,
+              "there are no calls and no samples in it; left out: 1 profiles whose unit is no time");
 }
 
 TEST(ImportSpeedscope, EndsThatCrossBelongToTheirFrames) {
@@ -62,7 +63,8 @@ TEST(ImportSpeedscope, EndsThatCrossBelongToTheirFrames) {
 TEST(ImportSpeedscope, SamplesAreCountedAndNoCalls) {
   const std::string sampled = R"({"type":"sampled","name":"s","unit":"seconds","startValue":0,"endValue":1,
     "samples":[[0,1],[0],[]],"weights":[1,2,3]})";
-  EXPECT_EQ(ImportedProfile(kStart + sampled + "]}").error, "there are no calls in it; left out: 3 samples");
+  EXPECT_EQ(ImportedProfile(kStart + sampled + "]}").error,
+            "there are no calls and no samples in it; left out: 3 samples");
 }
 
 TEST(ImportSpeedscope, AbsurdValuesAreCounted) {

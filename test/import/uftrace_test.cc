@@ -125,7 +125,8 @@ TEST(ImportUftrace, WhatIsNoneIsAnError) {
   Directory directory;
   EXPECT_EQ(directory.imported().error, "its file 'task.txt' is missing");
   directory.write("task.txt", kTasks);
-  EXPECT_EQ(directory.imported().error, "there are no calls in it; left out: 2 threads whose records are not there");
+  EXPECT_EQ(directory.imported().error,
+            "there are no calls and no samples in it; left out: 2 threads whose records are not there");
   directory.write("info", "Ftrace!");
   EXPECT_EQ(directory.imported().error, "it is no directory of uftrace's: its file 'info' is missing or damaged");
   directory.write("info", std::string("Ftrace!\0", 8) + std::string(32, '\x05'));
