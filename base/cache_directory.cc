@@ -37,6 +37,25 @@ bool is_users(fs::path path) {
   return is_trusted() && ::stat(path.c_str(), &status) == 0 && is_trusted();
 }
 
+/// `karst` in $`variable`, else in `usual` of the home directory. root with another's HOME (sudo) would make
+/// directories there that are root's, or follow that user's links: then it is empty.
+fs::path users_karst(const char* variable, const char* usual, std::string_view below) {
+  fs::path base;
+  fs::path found;
+  if (const char* xdg = std::getenv(variable); xdg != nullptr && xdg[0] == '/') {
+    base = xdg;
+    found = base / "karst";
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    base = home;
+    found = base / usual / "karst";
+  }
+  if (found.empty()) return found;
+  if (!below.empty()) found /= below;
+  for (fs::path part = found; part != base; part = part.parent_path())
+    if (!is_users(part)) return {};
+  return is_users(base) ? found : fs::path();
+}
+
 std::int64_t ns_of(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
@@ -51,23 +70,9 @@ bool write_whole(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-fs::path CacheDirectory::of_user(std::string_view below) {
-  fs::path base;
-  fs::path found;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') {
-    base = xdg;
-    found = base / "karst";
-  } else if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
-    base = home;
-    found = base / ".cache" / "karst";
-  }
-  if (found.empty()) return found;
-  if (!below.empty()) found /= below;
-  // root with another's HOME (sudo) would make directories there that are root's, or follow that user's links.
-  for (fs::path part = found; part != base; part = part.parent_path())
-    if (!is_users(part)) return {};
-  return is_users(base) ? found : fs::path();
-}
+fs::path CacheDirectory::of_user(std::string_view below) { return users_karst("XDG_CACHE_HOME", ".cache", below); }
+
+fs::path CacheDirectory::state_of_user() { return users_karst("XDG_STATE_HOME", ".local/state", {}); }
 
 fs::path CacheDirectory::file_of(std::string_view key) const {
   if (!on() || key.empty() || key.size() > kLongestKey) return {};

@@ -34,6 +34,8 @@ class CacheDirectory {
   /// `karst`, and `below` in it, in $XDG_CACHE_HOME, else in ~/.cache; empty when the environment names neither, or by
   /// a relative path, or what is there of it belongs to another user.
   static std::filesystem::path of_user(std::string_view below = {});
+  /// The same for what a user did, as a history: in $XDG_STATE_HOME, else in ~/.local/state.
+  static std::filesystem::path state_of_user();
 
   bool on() const { return !directory_.empty(); }
   const std::filesystem::path& directory() const { return directory_; }

@@ -33,6 +33,12 @@ enum Type : int {
   kArray = 33,
 };
 
+/// How far a query is: -1 percent where that is not known.
+struct Progress {
+  double percent;
+  std::uint64_t rows, all_rows;
+};
+
 enum StatementType : int { kSelect = 1, kExplain = 4, kCall = 19 };
 
 /// As the library lays it out; the first five are of an older API.
@@ -70,6 +76,8 @@ static_assert(sizeof(Text) == 16);
   F(void, close, (Handle * database))                                                                                \
   F(State, connect, (Handle database, Handle * connection))                                                          \
   F(void, disconnect, (Handle * connection))                                                                         \
+  F(void, interrupt, (Handle connection))                                                                            \
+  F(Progress, query_progress, (Handle connection))                                                                   \
   F(State, query, (Handle connection, const char* text, Result* result))                                             \
   F(std::uint64_t, extract_statements, (Handle connection, const char* text, Handle* statements))                    \
   F(const char*, extract_statements_error, (Handle statements))                                                      \
@@ -113,6 +121,14 @@ static_assert(sizeof(Text) == 16);
   F(void, table_function_set_function, (Handle function, Function call))                                             \
   F(void, table_function_supports_projection_pushdown, (Handle function, bool supports))                             \
   F(State, register_table_function, (Handle connection, Handle function))                                            \
+  F(void, table_function_add_named_parameter, (Handle function, const char* name, Handle type))                      \
+  F(Handle, bind_get_named_parameter, (Handle info, const char* name))                                               \
+  F(void, bind_set_bind_data, (Handle info, void* data, Delete destroy))                                             \
+  F(void*, init_get_bind_data, (Handle info))                                                                        \
+  F(bool, is_null_value, (Handle value))                                                                             \
+  F(std::int64_t, get_int64, (Handle value))                                                                         \
+  F(char*, get_varchar, (Handle value))                                                                              \
+  F(void, destroy_value, (Handle * value))                                                                           \
   F(void*, bind_get_extra_info, (Handle info))                                                                       \
   F(void, bind_add_result_column, (Handle info, const char* name, Handle type))                                      \
   F(void, bind_set_cardinality, (Handle info, std::uint64_t rows, bool exact))                                       \

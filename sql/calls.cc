@@ -160,13 +160,22 @@ class CallPiece final : public Piece {
 /// Threads are rebuilt by who asks for rows when there are none: several at a time, each by one.
 class CallScan final : public Scan {
  public:
-  CallScan(Gathered& gathered, const Needs& needs)
-      : gathered_(gathered), source_(gathered.source()), start_(analysis::first_ticks(source_.trace)), needs_(needs) {}
+  CallScan(Gathered& gathered, const Needs& needs, ThreadChoice threads)
+      : gathered_(gathered),
+        source_(gathered.source()),
+        start_(analysis::first_ticks(source_.trace)),
+        needs_(needs),
+        threads_(std::move(threads)) {
+    for (const reader::Thread* thread : source_.threads)
+      if (threads_.takes(*thread)) source_.work->total += kReadings * source_.events_of(*thread);
+  }
 
   std::unique_ptr<Piece> next() override {
+    source_.work->check();
     std::unique_lock lock(mutex_);
     while (true) {
       if (auto piece = take()) return piece;
+      while (started_ < source_.threads.size() && !threads_.takes(*source_.threads[started_])) ++started_;
       if (started_ < source_.threads.size()) {
         rebuild(lock, started_++);
       } else if (being_rebuilt_ == 0) {
@@ -178,9 +187,13 @@ class CallScan final : public Scan {
   }
 
  private:
+  /// Calls are rebuilt, and then made rows of.
+  static constexpr std::uint64_t kReadings = 2;
+
   struct Ready {
     std::shared_ptr<ThreadCalls> calls;
     std::uint64_t first_id;
+    std::uint64_t events;
   };
 
   std::unique_ptr<Piece> take() {
@@ -194,6 +207,7 @@ class CallScan final : public Scan {
       }
       const std::uint32_t end = size - first > kPieceCalls ? first + kPieceCalls : size;
       ready.calls->next = end;
+      source_.work->done += ready.events * (end - first) / size;
       return std::make_unique<CallPiece>(source_, start_, needs_, ready.calls, ready.first_id, first, end);
     }
     return nullptr;
@@ -205,15 +219,26 @@ class CallScan final : public Scan {
     std::shared_ptr<ThreadCalls> made;
     std::exception_ptr thrown;
     try {
-      made = std::make_shared<ThreadCalls>(*source_.threads[at], gathered_.calls_of(at), needs_);
+      made = std::make_shared<ThreadCalls>(*source_.threads[at], calls_of(at), needs_);
     } catch (...) {
       thrown = std::current_exception();
     }
     lock.lock();
     --being_rebuilt_;
-    if (made != nullptr) ready_.push_back({std::move(made), first_call_id(source_, at)});
+    if (made != nullptr) {
+      const std::uint64_t events = source_.events_of(made->thread);
+      ready_.push_back({std::move(made), first_call_id(source_, at), events});
+    }
     changed_.notify_all();
     if (thrown != nullptr) std::rethrow_exception(thrown);
+  }
+
+  /// What is gathered by the way needs all threads, one after the other.
+  std::shared_ptr<const reader::Calls> calls_of(std::size_t at) {
+    if (threads_.takes_all()) return gathered_.calls_of(at);
+    auto calls = std::make_shared<reader::Calls>(source_.rebuild(*source_.threads[at]));
+    source_.choose(*source_.threads[at], *calls);
+    return calls;
   }
 
   static std::uint64_t first_call_id(const Source& source, std::size_t thread) {
@@ -224,6 +249,7 @@ class CallScan final : public Scan {
   const Source& source_;
   const std::uint64_t start_;
   const Needs needs_;
+  const ThreadChoice threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Ready> ready_;
@@ -265,7 +291,7 @@ const Relation& calls() {
   return relation;
 }
 
-std::unique_ptr<Scan> scan_calls(Gathered& gathered, const Fields& fields) {
+std::unique_ptr<Scan> scan_calls(Gathered& gathered, const Fields& fields, const ThreadChoice& threads) {
   const Relation& relation = calls();
   const auto takes = [&](const char* key) {
     return static_cast<bool>(fields[static_cast<std::size_t>(relation.find(key) - relation.fields.data())]);
@@ -275,7 +301,7 @@ std::unique_ptr<Scan> scan_calls(Gathered& gathered, const Fields& fields) {
   needs.values = takes("arguments") || takes("returned");
   needs.self = takes("self");
   needs.states = takes("cpu") || takes("runnable") || takes("blocked");
-  return std::make_unique<CallScan>(gathered, needs);
+  return std::make_unique<CallScan>(gathered, needs, threads);
 }
 
 }  // namespace karst::sql

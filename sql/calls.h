@@ -12,6 +12,6 @@ namespace karst::sql {
 /// Fields of answers::calls(), and id, parent, last, depth, end, self, cpu, runnable, blocked.
 const answers::Relation& calls();
 
-std::unique_ptr<Scan> scan_calls(Gathered& gathered, const Fields& fields);
+std::unique_ptr<Scan> scan_calls(Gathered& gathered, const Fields& fields, const ThreadChoice& threads);
 
 }  // namespace karst::sql

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -131,12 +132,18 @@ Status each_row(const Api& api, Handle prepared, std::size_t columns, AnswerSink
 }  // namespace
 
 struct Database::Impl {
+  static std::vector<Source> with(const std::shared_ptr<Work>& work, std::vector<Source> sources) {
+    for (Source& source : sources) source.work = work;
+    return sources;
+  }
+
   Impl(const Api& of, std::vector<Source> asked)
-      : api(of), sources(std::move(asked)), names(of, sources), database(of), connection(of) {
+      : api(of), sources(with(work, std::move(asked))), names(of, sources), database(of), connection(of) {
     for (const Source& source : sources) gathered.emplace_back(source);
   }
 
   const Api& api;
+  const std::shared_ptr<Work> work = std::make_shared<Work>();
   std::string only_directory = {};
   const std::vector<Source> sources;
   std::deque<Gathered> gathered;  // by source
@@ -151,6 +158,7 @@ struct Database::Impl {
   /// Runs all statements but the last one, which it prepares.
   Status before_last(const std::string& text, Handle* last);
   Status answer(std::string_view text, Handle prepared, AnswerSink& sink);
+  Status ask(const std::string& text, AnswerSink& sink);
   /// A table into Parquet, below only_directory. `options`: of COPY, behind a comma.
   Status copy(const std::string& table, const std::string& to, const char* options);
   /// The same, a part for each process.
@@ -195,7 +203,7 @@ Status Database::Impl::add_tables() {
 
 /// From here on SQL is anybody's.
 Status Database::Impl::lock(const DatabaseOptions& options) {
-  std::string settings;
+  std::string settings = "SET enable_progress_bar = true; SET enable_progress_bar_print = false;";
   // What goes into a file may come from all threads as it likes; what ORDER BY says is kept.
   if (!options.only_file.empty() || !options.only_directory.empty())
     settings += "SET preserve_insertion_order = false;";
@@ -267,7 +275,10 @@ Status Database::Impl::write_parts(const std::string& table) {
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 // DuckDB's log may lie in a file that it was not allowed to open. It would try once more as it ends, and abort.
-Database::~Database() { static_cast<void>(run(impl_->api, impl_->connection.get(), "CALL disable_logging()")); }
+Database::~Database() {
+  if (impl_->connection.get() != nullptr)
+    static_cast<void>(run(impl_->api, impl_->connection.get(), "CALL disable_logging()"));
+}
 
 Result<std::unique_ptr<Database>> Database::open(const Api& api, std::vector<Source> sources,
                                                  const DatabaseOptions& options) {
@@ -276,14 +287,36 @@ Result<std::unique_ptr<Database>> Database::open(const Api& api, std::vector<Sou
   return made;
 }
 
+void Database::interrupt() {
+  impl_->work->stop = true;
+  impl_->api.interrupt(impl_->connection.get());
+}
+
+std::optional<double> Database::percent() const {
+  const Work& work = *impl_->work;
+  if (const std::uint64_t total = work.total; total != 0)
+    return std::min(100.0, 100.0 * static_cast<double>(work.done) / static_cast<double>(total));
+  const double percent = impl_->api.query_progress(impl_->connection.get()).percent;
+  return percent >= 0 ? std::optional(percent) : std::nullopt;
+}
+
 Status Database::ask(const std::string& text, AnswerSink& sink) {
-  Held<&Api::destroy_prepare> last(impl_->api);
-  if (Status made = impl_->before_last(text, last.out()); !made) return made;
-  return impl_->answer(last_statement(text), last.get(), sink);
+  impl_->work->begin();
+  Status asked = impl_->ask(text, sink);
+  // What fails then says so in as many ways as there are threads.
+  if (!asked && impl_->work->stop) return Error{"interrupted"};
+  return asked;
+}
+
+Status Database::Impl::ask(const std::string& text, AnswerSink& sink) {
+  Held<&Api::destroy_prepare> last(api);
+  if (Status made = before_last(text, last.out()); !made) return made;
+  return answer(last_statement(text), last.get(), sink);
 }
 
 Status Database::write_parquet(const std::string& text, const std::string& path) {
   const Api& api = impl_->api;
+  impl_->work->begin();
   Held<&Api::destroy_prepare> last(api);
   if (Status made = impl_->before_last(text, last.out()); !made) return made;
   if (api.prepared_statement_type(last.get()) != duckdb::kSelect) return Error{"only what a SELECT answers has rows"};

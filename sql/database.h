@@ -53,6 +53,11 @@ class Database {
   Status ask(const std::string& text, AnswerSink& sink);
   /// The same into a file, DatabaseOptions::only_file.
   Status write_parquet(const std::string& text, const std::string& path);
+  /// Ends what is asked: it returns an error. From another thread, or from a signal handler.
+  void interrupt();
+  /// How far it is, 0 to 100: of the calls that are read, or of what DuckDB does without any. None: nobody knows. From
+  /// another thread.
+  std::optional<double> percent() const;
   /// All tables, each into a file NAME.parquet in DatabaseOptions::only_directory. Calls are a directory, with a part
   /// for each process.
   Status write_all_parquet();
@@ -65,5 +70,7 @@ class Database {
 
 /// The last of several statements, without its semicolon. Semicolons in texts, names and comments end none.
 std::string_view last_statement(std::string_view text);
+/// Whether a semicolon ends the last of them, so that nothing more is to come.
+bool is_ended(std::string_view text);
 
 }  // namespace karst::sql

@@ -14,7 +14,7 @@ void Gathered::by_the_way(std::span<const Table> tables) {
 
 std::shared_ptr<const reader::Calls> Gathered::calls_of(std::size_t at) {
   const reader::Thread& thread = *source_.threads[at];
-  auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(source_.trace, thread, {}));
+  auto calls = std::make_shared<reader::Calls>(source_.rebuild(thread));
   recorded_.pass(at, [&] {
     for (const auto& [make, gatherer] : going_)
       if (gatherer->is_of_calls()) gatherer->recorded(thread, *calls);
@@ -36,9 +36,10 @@ void Gathered::end_by_the_way() {
 }
 
 void Gathered::walk(Gatherer& gatherer) const {
+  source_.work->total += source_.events();
   reader::Calls used;
   for (const reader::Thread* thread : source_.threads) {
-    auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(source_.trace, *thread, std::move(used)));
+    auto calls = std::make_shared<reader::Calls>(source_.rebuild(*thread, std::move(used)));
     gatherer.recorded(*thread, *calls);
     source_.choose(*thread, *calls);
     gatherer.chosen(*thread, calls);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "sql/gathered.h"
 
@@ -37,10 +38,28 @@ class ListScan final : public Scan {
 
 }  // namespace
 
+reader::Calls Source::rebuild(const reader::Thread& thread, reader::Calls used) const {
+  reader::Calls calls = reader::rebuild_calls(trace, thread, work->limits(), std::move(used));
+  work->check();  // those of a reading that was stopped are not whole
+  return calls;
+}
+
+std::uint64_t Source::events_of(const reader::Thread& thread) const {
+  std::uint64_t events = 0;
+  for (const reader::StoredBlock& block : trace.blocks(thread)) events += block.size();
+  return events;
+}
+
+std::uint64_t Source::events() const {
+  std::uint64_t events = 0;
+  for (const reader::Thread* thread : threads) events += events_of(*thread);
+  return events;
+}
+
 void each_row(const Table& table, Gathered& gathered, const std::function<bool(const void* row)>& use) {
   const std::unique_ptr<List> list = table.list ? gathered.list(table) : nullptr;
   const std::unique_ptr<Scan> scan =
-      list != nullptr ? scan_of(*list) : table.scan(gathered, Fields(table.relation->fields.size(), true));
+      list != nullptr ? scan_of(*list) : table.scan(gathered, Fields(table.relation->fields.size(), true), {});
   while (const std::unique_ptr<Piece> piece = scan->next())
     while (const void* const row = piece->next())
       if (!use(row)) return;

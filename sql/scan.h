@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "answers/relation.h"
 #include "reader/trace.h"
+#include "sql/work.h"
 
 namespace karst::sql {
 
@@ -22,6 +24,13 @@ struct Source {
   /// once.
   std::function<void(const reader::Thread& thread, reader::Calls& calls)> choose;
   std::uint32_t first_thread = 0;  ///< threads of sources before it
+  std::shared_ptr<Work> work = std::make_shared<Work>();
+
+  /// A thread's calls, all that it recorded. Throws where the work shall end.
+  reader::Calls rebuild(const reader::Thread& thread, reader::Calls used = {}) const;
+  /// Of a thread, or of all threads.
+  std::uint64_t events_of(const reader::Thread& thread) const;
+  std::uint64_t events() const;
 };
 
 /// Goes through some rows of a relation. Of one thread.
@@ -34,6 +43,17 @@ class Piece {
 
 /// Which fields of a relation a query takes, by their places in it.
 using Fields = std::vector<bool>;
+
+/// Of which threads a query takes rows; what is not said leaves none out. Others are not rebuilt.
+struct ThreadChoice {
+  std::optional<std::int64_t> tid;
+  std::optional<std::string> name;
+
+  bool takes(const reader::Thread& thread) const {
+    return (!tid || *tid == static_cast<std::int64_t>(thread.tid)) && (!name || *name == thread.name);
+  }
+  bool takes_all() const { return !tid && !name; }
+};
 
 /// All rows of a source. From several threads at once.
 class Scan {
@@ -75,7 +95,7 @@ struct Table {
   const answers::Relation* relation;
   MakeGatherer gatherer = nullptr;
   std::function<std::unique_ptr<List>(std::shared_ptr<const Gatherer> of)> list = nullptr;
-  std::unique_ptr<Scan> (*scan)(Gathered& gathered, const Fields& fields) = nullptr;
+  std::unique_ptr<Scan> (*scan)(Gathered& gathered, const Fields& fields, const ThreadChoice& threads) = nullptr;
   std::shared_ptr<const answers::Relation> owned = nullptr;  ///< `relation`, where it is of this table alone
 };
 

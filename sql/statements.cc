@@ -57,24 +57,37 @@ std::size_t behind_quoted(std::string_view text, std::size_t at) {
   return behind(rest.substr(0, end + 1), end + 1);
 }
 
-}  // namespace
+constexpr std::size_t kNowhere = std::string_view::npos;
 
-std::string_view last_statement(std::string_view text) {
-  constexpr std::size_t kNone = std::string_view::npos;
-  std::size_t first = 0, semicolon = kNone;
+/// The last statement that is not blank, and the semicolon behind it, or kNowhere.
+struct LastStatement {
+  std::size_t first = 0, semicolon = kNowhere;
+};
+
+LastStatement find_last(std::string_view text) {
+  auto [first, semicolon] = LastStatement();
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t behind = behind_quoted(text, at);
     const bool is_comment = behind != at && (text[at] == '-' || text[at] == '/');
     const bool is_blank = is_comment || std::isspace(static_cast<unsigned char>(text[at])) != 0;
     if (behind == at && text[at] == ';') {
-      if (semicolon == kNone) semicolon = at;
-    } else if (!is_blank && semicolon != kNone) {
+      if (semicolon == kNowhere) semicolon = at;
+    } else if (!is_blank && semicolon != kNowhere) {
       first = semicolon + 1;
-      semicolon = kNone;
+      semicolon = kNowhere;
     }
     at = behind == at ? at + 1 : behind;
   }
-  const std::size_t end = semicolon == kNone ? text.size() : semicolon;
+  return {first, semicolon};
+}
+
+}  // namespace
+
+bool is_ended(std::string_view text) { return find_last(text).semicolon != kNowhere; }
+
+std::string_view last_statement(std::string_view text) {
+  const auto [first, semicolon] = find_last(text);
+  const std::size_t end = semicolon == kNowhere ? text.size() : semicolon;
   std::string_view last = text.substr(first, end - first);
   last.remove_prefix(std::min(last.find_first_not_of("; \n\t\r"), last.size()));
   return last;

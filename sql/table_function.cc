@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace karst::sql {
 
@@ -45,6 +46,29 @@ void destroy(void* of) {
 /// Callbacks of the library have no other way to its functions.
 const duckdb::Api* the_api = nullptr;
 
+constexpr const char* kTid = "tid";
+constexpr const char* kThread = "thread";
+
+/// Calls `use` with what a query gave for a parameter, if it did; NULL is as good as nothing.
+template <typename Use>
+void with_parameter(duckdb::Handle info, const char* name, Use use) {
+  duckdb::Handle value = the_api->bind_get_named_parameter(info, name);
+  if (value == nullptr) return;
+  if (!the_api->is_null_value(value)) use(value);
+  the_api->destroy_value(&value);
+}
+
+ThreadChoice threads_of(duckdb::Handle info) {
+  ThreadChoice threads;
+  with_parameter(info, kTid, [&](duckdb::Handle value) { threads.tid = the_api->get_int64(value); });
+  with_parameter(info, kThread, [&](duckdb::Handle value) {
+    char* const name = the_api->get_varchar(value);
+    threads.name = name == nullptr ? "" : name;
+    the_api->free(name);
+  });
+  return threads;
+}
+
 }  // namespace
 
 TraceTable::TraceTable(const duckdb::Api& api, const Names& names, std::span<const Source> sources,
@@ -59,8 +83,8 @@ TraceTable::TraceTable(const duckdb::Api& api, const Names& names, std::span<con
   the_api = &api;
 }
 
-std::unique_ptr<Scan> TraceTable::scan(std::size_t source, const Fields& fields) {
-  if (table_.scan != nullptr) return table_.scan(gathered_[source], fields);
+std::unique_ptr<Scan> TraceTable::scan(std::size_t source, const Fields& fields, const ThreadChoice& threads) {
+  if (table_.scan != nullptr) return table_.scan(gathered_[source], fields, threads);
   const std::scoped_lock lock(mutex_);
   if (lists_[source] == nullptr) lists_[source] = gathered_[source].list(table_);
   return scan_of(*lists_[source]);
@@ -74,6 +98,7 @@ void TraceTable::bind(duckdb::Handle info) {
     the_api->destroy_logical_type(&type);
   }
   the_api->bind_set_cardinality(info, table.expected_rows(), false);
+  the_api->bind_set_bind_data(info, new ThreadChoice(threads_of(info)), destroy<ThreadChoice>);
 }
 
 std::uint64_t TraceTable::expected_rows() const {
@@ -96,8 +121,9 @@ void TraceTable::init(duckdb::Handle info) {
           query->columns.push_back(&column);
           if (column.part != Column::Part::kTrace) query->fields[column.field] = true;
         }
+        const auto& threads = *static_cast<const ThreadChoice*>(the_api->init_get_bind_data(info));
         for (std::size_t source = 0; source < table.sources_.size(); ++source)
-          query->scans.push_back(table.scan(source, query->fields));
+          query->scans.push_back(table.scan(source, query->fields, threads));
         the_api->init_set_max_threads(info, std::max(1U, std::thread::hardware_concurrency()));
         the_api->init_set_init_data(info, query.release(), destroy<Query>);
       },
@@ -134,19 +160,34 @@ void TraceTable::fill(duckdb::Handle info, duckdb::Handle chunk) {
       [&](const char* why) { the_api->function_set_error(info, why); });
 }
 
-Status TraceTable::add_to(duckdb::Handle connection) {
-  const std::string& name = table_.relation->name;
+Status TraceTable::add_function(duckdb::Handle connection, const std::string& name) {
   duckdb::Handle function = api_.create_table_function();
-  api_.table_function_set_name(function, (kFunction + name).c_str());
+  api_.table_function_set_name(function, name.c_str());
   api_.table_function_set_extra_info(function, this, nullptr);
   api_.table_function_set_bind(function, bind);
   api_.table_function_set_init(function, init);
   api_.table_function_set_local_init(function, init_worker);
   api_.table_function_set_function(function, fill);
   api_.table_function_supports_projection_pushdown(function, true);
+  if (table_.scan != nullptr) {
+    for (const auto& [parameter, type] : {std::pair(kTid, duckdb::kBigInt), std::pair(kThread, duckdb::kVarchar)}) {
+      duckdb::Handle made = api_.create_logical_type(type);
+      api_.table_function_add_named_parameter(function, parameter, made);
+      api_.destroy_logical_type(&made);
+    }
+  }
   const duckdb::State added = api_.register_table_function(connection, function);
   api_.destroy_table_function(&function);
   if (added != duckdb::kSuccess) return Error{"DuckDB does not take the table " + name};
+  return Unit{};
+}
+
+Status TraceTable::add_to(duckdb::Handle connection) {
+  const std::string& name = table_.relation->name;
+  if (Status added = add_function(connection, kFunction + name); !added) return added;
+  // A query may say of which threads: calls(tid := 4711).
+  if (table_.scan != nullptr)
+    if (Status added = add_function(connection, name); !added) return added;
   const std::string view = "CREATE VIEW " + name + " AS SELECT * FROM " + kFunction + name + "()";
   duckdb::Result result{};
   const duckdb::State made = api_.query(connection, view.c_str(), &result);

@@ -35,9 +35,10 @@ class TraceTable {
   static void init_worker(duckdb::Handle info);
   static void fill(duckdb::Handle info, duckdb::Handle chunk);
 
+  Status add_function(duckdb::Handle connection, const std::string& name);
   /// About how many, for the order of joins.
   std::uint64_t expected_rows() const;
-  std::unique_ptr<Scan> scan(std::size_t source, const Fields& fields);
+  std::unique_ptr<Scan> scan(std::size_t source, const Fields& fields, const ThreadChoice& threads);
 
   const duckdb::Api& api_;
   const Names& names_;

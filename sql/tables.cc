@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "answers/usage.h"
 #include "sql/calls.h"
 #include "sql/gatherers.h"
+#include "sql/slow.h"
 #include "sql/within.h"
 
 namespace karst::sql {
@@ -27,6 +29,15 @@ Table listed(const answers::Relation& relation, void (*add)(const Of& of, std::v
     add(known, list->rows);
     return list;
   };
+  return table;
+}
+
+/// Under a name that tells more beside other tables, or that is no word of SQL's own.
+Table renamed(std::string name, Table table) {
+  auto relation = std::make_shared<answers::Relation>(*table.relation);
+  relation->name = std::move(name);
+  table.relation = relation.get();
+  table.owned = std::move(relation);
   return table;
 }
 
@@ -113,6 +124,18 @@ void add_thread_states(const TraceAndTimes& of, std::vector<answers::StateRow>& 
   }
 }
 
+void add_slow_calls(const Slow& of, std::vector<answers::SlowCallRow>& rows) {
+  for (const answers::SlowCall& call : of.calls) rows.push_back({of.source.trace, of.times, call});
+}
+
+void add_rare_functions(const Slow& of, std::vector<answers::RareFunctionRow>& rows) {
+  for (const answers::RareFunction& function : of.rare) rows.push_back({of.source.trace, of.times, function});
+}
+
+void add_left_functions(const Slow& of, std::vector<answers::LeftFunctionRow>& rows) {
+  for (const answers::LeftFunction& function : of.left) rows.push_back({of.source.trace, of.times, function});
+}
+
 void add_usage_values(const TraceAndTimes& of, std::vector<answers::UsageValueRow>& rows) {
   const std::uint64_t start = analysis::first_ticks(of.source.trace);
   for (const reader::UsageSeries& series : of.source.trace.usage().series) {
@@ -182,6 +205,9 @@ std::span<const Table> tables() {
       listed(answers::flows(), add_flows),
       within("flow_steps", of_flows(), {{"steps"}}),
       listed(answers::frames(), add_frames),
+      listed(answers::slow_calls(), add_slow_calls),
+      renamed("rare_functions", listed(answers::rare_functions(), add_rare_functions)),
+      renamed("left_functions", listed(answers::left_functions(), add_left_functions)),
       listed(answers::locks(), add_locks),
       listed(answers::lock_waits(), add_lock_waits),
       listed(answers::lock_holds(), add_lock_holds),

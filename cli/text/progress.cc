@@ -11,7 +11,16 @@
 
 namespace karst::cli {
 
-Progress::Progress(std::string what, std::uint64_t total, bool shown) : what_(std::move(what)), total_(total) {
+Progress::Progress(std::string what, std::uint64_t total, bool shown)
+    : Progress(
+          std::move(what),
+          [this, total] {
+            return std::optional(total == 0 ? 0.0 : 100.0 * static_cast<double>(done) / static_cast<double>(total));
+          },
+          shown) {}
+
+Progress::Progress(std::string what, std::function<std::optional<double>()> percent, bool shown)
+    : what_(std::move(what)), percent_(std::move(percent)) {
   if (!shown || ::isatty(STDERR_FILENO) != 1) return;
   try {
     shower_ = std::thread([this] { show(); });
@@ -36,8 +45,10 @@ void Progress::show() {
   while (!stopped_.wait_for(lock, wait, [this] { return stop_; })) {
     wait = std::chrono::milliseconds(200);
     shown = true;
-    const std::uint64_t percent = total_ == 0 ? 0 : std::min<std::uint64_t>(done.load() * 100 / total_, 100);
-    std::fprintf(stderr, "\rkarst: %s %3llu%%", what_.c_str(), static_cast<unsigned long long>(percent));
+    if (const std::optional<double> percent = percent_(); percent)
+      std::fprintf(stderr, "\rkarst: %s %3d%%", what_.c_str(), static_cast<int>(std::clamp(*percent, 0.0, 100.0)));
+    else
+      std::fprintf(stderr, "\rkarst: %s ...", what_.c_str());
   }
   if (shown) std::fputs("\r\x1b[K", stderr);
 }

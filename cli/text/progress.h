@@ -4,7 +4,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -16,6 +18,8 @@ class Progress {
  public:
   /// `shown` false: silent, for work that prints on the same terminal.
   Progress(std::string what, std::uint64_t total, bool shown = true);
+  /// The same with what `percent` says, which other threads ask; none: nobody knows.
+  Progress(std::string what, std::function<std::optional<double>()> percent, bool shown = true);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -26,7 +30,7 @@ class Progress {
   void show();
 
   const std::string what_;
-  const std::uint64_t total_;
+  const std::function<std::optional<double>()> percent_;
   bool stop_ = false;
   std::mutex mutex_;  // of stop_
   std::condition_variable stopped_;

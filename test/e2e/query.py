@@ -107,7 +107,8 @@ class Query(TracedTest):
         path = self.shop()
         for table, words in (("requests", ["requests"]), ("flows", ["flows"]), ("notes", ["notes"]),
                              ("lock_waits", ["locks", "--by", "wait"]), ("lock_holds", ["locks", "--by", "hold"]),
-                             ("locks", ["locks"]), ("file_calls", ["files"]), ("functions", ["report"])):
+                             ("locks", ["locks"]), ("file_calls", ["files"]), ("functions", ["report"]),
+                             ("slow", ["slow", "--limit", "1000"])):
             with self.subTest(table):
                 wanted = rows_of(karst(*words, path, "--format", "csv"))
                 found = rows_of(karst("query", path, "--format", "csv", f"SELECT * FROM {table}"))
@@ -118,6 +119,19 @@ class Query(TracedTest):
                 same = lambda v: f"{float(v):.6f}" if number.match(v) else v
                 self.assertEqual(sorted(([(k, same(v)) for k, v in row.items()] for row in plain), key=str),
                                  sorted(([(k, same(v)) for k, v in row.items()] for row in wanted), key=str))
+
+    def test_what_stands_beside_slow_calls_is_tables(self):
+        path = self.shop()
+        said = json.loads(karst("slow", path, "--limit", "1000", "--json"))
+        known = lambda rows: [{k: v for k, v in row.items() if v is not None} for row in rows]
+        flat = lambda rows: [{k: v for k, v in row.items() if not isinstance(v, (list, dict))} for row in rows]
+        self.assertEqual(known(ask(path, "SELECT * FROM slow")), flat(said["slow"]))  # in its order, too
+        self.assertGreater(len(said["slow"]), 0)
+        self.assertEqual(known(ask(path, "SELECT * FROM rare_functions")), flat(said["rare"]))
+        self.assertEqual(known(ask(path, "SELECT * FROM left_functions")), flat(said["left"]))
+        # Calls of different traces do not make each other usual.
+        twice = json.loads(karst("query", path, path, "--format", "json", "SELECT * EXCLUDE trace FROM slow"))
+        self.assertEqual(known(twice), 2 * flat(said["slow"]))
 
     def test_what_a_trace_holds_is_tables_too(self):
         path = self.shop()
@@ -156,6 +170,24 @@ class Query(TracedTest):
         for one, other in zip(every, every[1:]):
             if one["tid"] == other["tid"]:
                 self.assertEqual(one["end_ns"], other["begin_ns"])  # they follow each other without a gap
+
+    def test_calls_of_one_thread_are_read_alone(self):
+        path = self.shop()
+        threads = ask(path, "SELECT tid, any_value(thread) AS thread, count(*) AS calls FROM calls GROUP BY tid")
+        self.assertGreater(len(threads), 2)
+        for one in threads:
+            self.assertEqual(ask(path, f"SELECT * FROM calls(tid := {one['tid']})"),
+                             ask(path, f"SELECT * FROM calls WHERE tid = {one['tid']}"))
+            name = one["thread"].replace("'", "''")
+            self.assertEqual(ask(path, f"SELECT id FROM calls(thread := '{name}') ORDER BY id"),
+                             ask(path, f"SELECT id FROM calls WHERE thread = '{name}' ORDER BY id"))
+        count = lambda of: ask(path, f"SELECT count(*) AS n FROM {of}")[0]["n"]
+        self.assertEqual(count("calls()"), count("calls"))
+        self.assertEqual(count("calls(tid := NULL)"), count("calls"))
+        for none in ("tid := -1", "tid := 9223372036854775807", "thread := ''", f"tid := {threads[0]['tid']}, thread := 'x'"):
+            self.assertEqual(count(f"calls({none})"), 0, none)
+        for wrong in ("calls(tid := 'x')", "calls(nothing := 1)", "calls(7)", "requests(tid := 1)"):
+            karst("query", path, f"SELECT * FROM {wrong}", status=1)
 
     def test_several_traces_are_one_database(self):
         path = self.shop()

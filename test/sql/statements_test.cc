@@ -19,6 +19,13 @@ TEST(Statements, TheLastIsWithoutItsSemicolon) {
   EXPECT_EQ(last_statement(";;"), "");
 }
 
+TEST(Statements, AreEndedByASemicolonThatIsNoText) {
+  for (const char* ended : {";", "SELECT 1;", "SELECT 1 ; -- why\n", "SELECT 1; /* a */", "a;\nSELECT ';';"})
+    EXPECT_TRUE(is_ended(ended)) << ended;
+  for (const char* open : {"", " ", "SELECT 1", "SELECT 1 -- ;", "SELECT ';", "SELECT \";", "/* ;", "$$ ;", "a; b"})
+    EXPECT_FALSE(is_ended(open)) << open;
+}
+
 TEST(Statements, SemicolonsInTextsNamesAndCommentsEndNone) {
   for (const char* sql :
        {"SELECT ';'", "SELECT 'it''s; so'", "SELECT \"a;b\" FROM t", "SELECT $$a;b$$", "SELECT $tag$ a; $$ b; $tag$",
