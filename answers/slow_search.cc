@@ -62,13 +62,9 @@ std::vector<RareFunction> SlowSearch::rare_beside(const std::vector<analysis::Ou
 
 std::vector<LeftFunction> SlowSearch::left_beside(const std::vector<analysis::OutlierGroup>& groups,
                                                   analysis::LeftCallFinder& finder) const {
-  constexpr std::uint64_t kOfExcess = 10;
-  constexpr std::uint64_t kOfAll = 1000;
-  constexpr std::size_t kMost = 3;
-  std::uint64_t least = length_ / kOfAll;
-  if (!groups.empty()) least = std::min(least, groups.front().worst.excess() / kOfExcess);
   std::vector<LeftFunction> all;
-  for (const analysis::LeftFunction& function : finder.take(least, kMost)) {
+  for (const analysis::LeftFunction& function :
+       finder.take(analysis::least_left_excess(groups, length_), analysis::kMostLeftFunctions)) {
     all.push_back({function, std::nullopt});
     if (const analysis::Wait* wait = wait_of(function.longest); wait != nullptr) all.back().wait = teller_.tell(*wait);
   }

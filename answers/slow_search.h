@@ -34,8 +34,7 @@ class SlowSearch {
   SlowCall tell(const analysis::OutlierGroup& group);
   /// Functions without a usual time whose calls are long beside what is listed; or, if nothing is, beside all.
   std::vector<RareFunction> rare_beside(const std::vector<analysis::OutlierGroup>& groups) const;
-  /// Functions that are not seen to their end, where that may be much later. Their bounds include what their callers
-  /// did next, so short ones say nothing.
+  /// Functions that are not seen to their end, where that may be much later.
   std::vector<LeftFunction> left_beside(const std::vector<analysis::OutlierGroup>& groups,
                                         analysis::LeftCallFinder& finder) const;
   bool has_states() const { return waits_ != nullptr; }

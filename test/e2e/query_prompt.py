@@ -27,7 +27,7 @@ class Terminal:
         if self.pid == 0:
             try:
                 os.chdir(cwd)
-                os.execve(words[0], words, {**environment, "TERM": "xterm", "LC_ALL": "C.UTF-8", **variables})
+                os.execve(words[0], words, {**environment, "TERM": "xterm", "LC_ALL": "C.UTF-8", "LESSHISTFILE": "-", **variables})
             finally:
                 os._exit(127)
         self.text = ""
@@ -123,7 +123,7 @@ class QueryPrompt(TracedTest):
     def test_the_newest_trace_and_other_formats(self):
         terminal, at = self.prompt("--format", "csv")
         terminal.type("SELECT 1 AS a, 'b' AS c;\n")
-        at = terminal.wait_for("\"a\",\"c\"\r\n1,\"b\"\r\n", at)
+        at = terminal.wait_for("\"a\",\"c\"\r\n1,\"b\"\r\n.*karst> ", at)
         terminal.type("\x04")
         self.assertEqual(terminal.ended(), 0)
 
