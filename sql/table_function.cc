@@ -192,7 +192,7 @@ Status TraceTable::add_to(duckdb::Handle connection) {
   duckdb::Result result{};
   const duckdb::State made = api_.query(connection, view.c_str(), &result);
   const char* const why = made == duckdb::kSuccess ? nullptr : api_.result_error(&result);
-  const Status status = why == nullptr ? Status(Unit{}) : Error{"DuckDB does not take the table " + name + ": " + why};
+  Status status = why == nullptr ? Status(Unit{}) : Error{"DuckDB does not take the table " + name + ": " + why};
   api_.destroy_result(&result);
   return status;
 }

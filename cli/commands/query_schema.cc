@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "cli/text/table.h"
 #include "cli/text/text.h"
 #include "sql/columns.h"
 #include "sql/tables.h"
