@@ -69,6 +69,41 @@ class Rotated(TracedTest):
         self.assertEqual({pid: dict(counts) for pid, counts in found.items()}, expected)
         self.assertEqual(leaves, sum(counts["leaf"] for counts in truth.values()))
 
+    def test_nothing_grows_with_time(self):
+        """script/soak rotation makes it an hour: karst's memory, its descriptors and the disk stay as they were."""
+        seconds = int(os.environ.get("KARST_ROTATION_SECONDS", "12"))
+        path = self.directory / "soak.karst"
+        karst = subprocess.Popen([KARST, "run", *self.OPTIONS, "--blocking", *self.SCHED, "--rotate", "1s:4", "-o", str(path), "--",
+                                  str(self.program()), str(seconds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(karst.kill)
+        looks = []
+        while karst.poll() is None:
+            time.sleep(1)
+            try:
+                status = dict(line.split(":", 1) for line in open(f"/proc/{karst.pid}/status", encoding="utf-8"))
+                opened = len(os.listdir(f"/proc/{karst.pid}/fd"))
+            except (FileNotFoundError, ProcessLookupError):
+                break
+            if "RssAnon" not in status:  # it has ended
+                break
+            files = [entry for entry in self.directory.iterdir() if entry.is_file()]
+            looks.append((int(status["RssAnon"].split()[0]), opened, len(files)))
+        out, said = karst.communicate(timeout=support.TIMEOUT)
+        self.assertEqual(karst.returncode, 0, said)
+        self.assertIn("none overwritten", said)
+        self.assertGreaterEqual(len(out.splitlines()), seconds)  # a child each second
+        begun = looks[len(looks) // 4:len(looks) // 2]
+        later = looks[3 * len(looks) // 4:]
+        told = f"{looks}"
+        self.assertLess(max(kib for kib, _, _ in later), max(kib for kib, _, _ in begun) + 16 * 1024, told)
+        self.assertLessEqual(max(opened for _, opened, _ in later), max(opened for _, opened, _ in begun) + 4, told)
+        # Four before, the one that grows, and for a moment one that is to go, or gets its names.
+        self.assertLessEqual(max(files for _, _, files in looks), 8, told)
+        files = self.files(path)
+        self.assertLessEqual(len(files), 5)
+        for file in files:
+            self.assertGreater(info_of(file)["calls"], 0)
+
     def test_all_files_together_have_every_call_once(self):
         for rotate in ("1M", "1s"):
             with self.subTest(rotate):
