@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "columns/left.h"
 #include "columns/selection.h"
 
 namespace karst::analysis {
@@ -81,7 +82,10 @@ void Explainer::compare(const reader::Thread& thread, const columns::CallColumns
                         PathValues* values) {
   settle();
   values_ = values;
-  if (&thread == call_.thread) add(thread, calls, call_.row, &Node::call, waits);
+  if (&thread == call_.thread) {
+    add(thread, calls, call_.row, &Node::call, waits);
+    if (reader::call_is_left(calls.marks[call_.row])) left_until_ = columns::left_until(calls, call_.row);
+  }
   each_outermost(thread, calls, [&](std::uint32_t row) {
     if ((&thread == call_.thread && row == call_.row) || typical_ == kMostTypical) return;
     if (calls.time(row) < least_ || calls.time(row) > most_) return;
@@ -268,6 +272,7 @@ Explanation Explainer::take() {
   of.typical = typical_;
   of.usual = usual_;
   of.first = first_;
+  of.most = left_until_ > call_.end ? left_until_ - call_.begin : 0;
   if (typical_ == 0) return of;
   of.stands_out = of.excess() > std::max({kDeviations * spread_, kLeastExcess * static_cast<double>(usual_), 1.0});
   if (of.excess() > 0) find_causes(of);

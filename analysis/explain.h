@@ -61,6 +61,7 @@ struct Explanation {
   std::uint64_t usual = 0;
   bool stands_out = false;    ///< it took longer than siblings differ among each other
   bool first = false;         ///< no sibling began earlier
+  std::uint64_t most = 0;     ///< left by a tail call (columns/left.h): it can have lasted so long; 0: its end is known
   std::vector<Cause> causes;  ///< by falling share of the excess; those below 1% of it are in the rest
   double rest = 0;            ///< excess less all causes
   /// What the call itself was given or returned that is not usual. Values have no share of the excess.
@@ -122,6 +123,7 @@ class Explainer {
   std::vector<std::uint64_t> durations_;  // of siblings
   bool settled_ = false, first_ = true, has_states_ = false;
   std::uint64_t usual_ = 0, least_ = 0, most_ = 0;  // of siblings; typical ones last from least_ to most_
+  std::uint64_t left_until_ = 0;                    // of the call, if it was left by a tail call
   double spread_ = 0;
   std::uint64_t typical_ = 0;
   std::vector<Node> nodes_;

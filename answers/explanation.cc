@@ -129,6 +129,10 @@ const Relation& explanations() {
                   [](const Row& r) { return r.in.times.since_start(r.in.call.about().call.begin); }),
        field<Row>("duration", Type::kDuration, "how long it took",
                   [](const Row& r) { return r.in.times.ns(of(r).duration); }),
+       field_if_known<Row>("most", Type::kDuration,
+                           "of a call that was left by a tail call into code that is not traced: the longest that it "
+                           "can have lasted",
+                           [](const Row& r) { return of(r).most == 0 ? Value() : Value(r.in.times.ns(of(r).most)); }),
        field<Row>("siblings", Type::kCount, "other complete calls of its function",
                   [](const Row& r) { return of(r).siblings; }),
        field<Row>("typical", Type::kCount, "those of them that it is compared with",

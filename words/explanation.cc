@@ -135,6 +135,12 @@ std::string ExplainedCall::what(const Cause& cause) const {
 }
 
 std::string ExplainedCall::headline() const {
+  if (of_.most == 0) return difference();
+  return fmt::format("{}; it was left by a tail call into code that is not traced, and may have lasted up to {}",
+                     difference(), time(static_cast<double>(of_.most)));
+}
+
+std::string ExplainedCall::difference() const {
   const reader::Process& process = about_.trace.processes()[about_.call.thread->process];
   const std::string name = printable(plain_name(about_.trace.function(process, about_.function).name));
   const std::string took = time(static_cast<double>(of_.duration));

@@ -56,6 +56,7 @@ class ExplainedCall {
   std::int64_t ns(double ticks) const;
 
  private:
+  std::string difference() const;
   std::string function_name(std::uint32_t number) const;
   std::string words_of_faults(const analysis::Cause& cause) const;
 

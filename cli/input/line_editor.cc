@@ -119,6 +119,7 @@ LineEditor::Read LineEditor::read(const std::string& prompt, std::string& line) 
   impl_->prompt = prompt;
   impl_->is_interrupted = false;
   std::fflush(stdout);
+  ::el_set(impl_->editor, EL_PREP_TERM, 1);  // before the prompt is seen: what is typed then is a key already
   int size = 0;
   const char* const typed = ::el_gets(impl_->editor, &size);
   if (impl_->is_interrupted) return Read::kInterrupted;

@@ -58,8 +58,10 @@ class Terminal:
 
     def ended(self):
         """Its exit status, once it has ended by itself."""
-        while self.read_some(support.TIMEOUT):
-            pass
+        until = time.monotonic() + support.TIMEOUT
+        while self.read_some(1):
+            if time.monotonic() > until:
+                raise AssertionError(f"it does not end: {self.text[-500:]!r}")
         self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.end)
         return self.status
@@ -198,7 +200,9 @@ class QueryPrompt(TracedTest):
             path.mkdir(exist_ok=True)
             os.chown(path, 65534, 65534)
         terminal, at = self.prompt()
-        terminal.type("SELECT 1;\n\x04")
+        terminal.type("SELECT 1;\n")
+        terminal.wait_for("karst> ", at)
+        terminal.type("\x04")
         self.assertEqual(terminal.ended(), 0)
         self.assertEqual([p.name for p in self.home.rglob("*")], [".local"])
         # A link, or a file of another user, is neither read nor written.
@@ -209,7 +213,11 @@ class QueryPrompt(TracedTest):
         self.history.parent.mkdir(parents=True)
         self.history.symlink_to(secret)
         terminal, at = self.prompt()
-        terminal.type("\x1b[A\nSELECT 2;\n\x04")
+        terminal.type("\x1b[A\n")
+        at = terminal.wait_for("karst> ", at)
+        terminal.type("SELECT 22 AS b;\n")
+        terminal.wait_for("b;.*22.*karst> ", at)
+        terminal.type("\x04")
         self.assertEqual(terminal.ended(), 0)
         self.assertNotIn("xyzzy", terminal.text)
         self.assertEqual(secret.read_text(), "SELECT 'xyzzy';\n")

@@ -106,6 +106,13 @@ class TailCalls(TracedTest):
                     self.assertGreaterEqual(rows[name]["left_max_ns"], 5_000_000)
                 self.assertRegex(Trace._ask("slow", path), r"left by a tail call [^:]*:\n( .*\n)*    \w+ up to \d\.\d+ ms\n")
                 self.assertRegex(Trace._ask("report", path), r"\(\w+ left by a tail call, up to \S+ ms long")
+                # So does what explains a single one.
+                for name in names:
+                    longest = next(f for f in json.loads(Trace._ask("slow", "--format", "json", path))["left"] if f["function"] == name)
+                    calls = json.loads(Trace._ask("calls", "--function", f"^{name}$", "--format", "json", path))
+                    at = next(c for c in calls["calls"] if c["begin_ns"] == longest["begin_ns"])
+                    words = Trace._ask("explain", "--call", at["call"], path).splitlines()[0]
+                    self.assertRegex(words, r"; it was left by a tail call into code that is not traced, and may have lasted up to \d\.\d+ ms$")
                 # The page has the same ones.
                 on_page = {call["function"]: call for call in self.outliers_of_page(path)["left"]}
                 self.assertEqual(sorted(call["most"] for call in on_page.values()), sorted(f["most_ns"] for f in left.values()))

@@ -1,4 +1,4 @@
-// Several tables of one source: each thread's calls are rebuilt once.
+// Several tables of one source: each thread's calls are rebuilt once, and once or twice more for those that are slow.
 #include "sql/gathered.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,8 @@ TEST_F(GatheredTest, ByTheWayOfCallsIsOneWalk) {
   for (auto& times : chosen_) times = 0;
   together.by_the_way(tables());
   for (const Table& table : tables()) EXPECT_EQ(rows(table, together), wanted[table.relation->name]);
-  for (const auto& times : chosen_) EXPECT_EQ(times, 2);  // slow calls are found when all have been seen
+  // Slow calls are found when all calls have been seen, and told when all are found.
+  for (const auto& times : chosen_) EXPECT_TRUE(times == 2 || times == 3) << times;
 }
 
 TEST_F(GatheredTest, ThreadsComeInOrderFromWhoeverRebuildsThem) {

@@ -415,6 +415,8 @@ export interface Explanation {
   begin: number;
   /** How long it took. */
   duration: number;
+  /** Of a call that was left by a tail call into code that is not traced: the longest that it can have lasted. */
+  most: number | null;
   /** Other complete calls of its function. */
   siblings: number;
   /** Those of them that it is compared with. */
@@ -454,6 +456,7 @@ export const explanations: Columns<Explanation> = {
   thread: ["thread", place],
   begin: ["begin", num],
   duration: ["duration", num],
+  most: ["most", maybe(num)],
   siblings: ["siblings", num],
   typical: ["typical", num],
   usual: ["usual", num],
