@@ -207,6 +207,7 @@ void RotatedFiles::tell(collect::GrowingTrace& trace) const {
   trace.finish_older();
   for (const reader::Problem& p : trace.problems()) say(p.message);
   if (trace.files() == 0) return;
+  remove_oldest();  // where the last one has begun with no event
   const bool some_are_gone = keep_ && *keep_ < trace.files();
   say(plural(trace.files(), "file") + " before it, the last of which is " + printable(last_) +
       (some_are_gone ? "; the newest " + std::to_string(*keep_) + " of them stay" : std::string()));

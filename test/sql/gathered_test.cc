@@ -1,4 +1,4 @@
-// Several tables of one source: each thread's calls are rebuilt once, and once or twice more for those that are slow.
+// Several tables of one source: each thread's calls are rebuilt once, and once or twice more to find what is slow.
 #include "sql/gathered.h"
 
 #include <gtest/gtest.h>
