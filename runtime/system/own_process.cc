@@ -3,6 +3,7 @@
 // program's handlers runs in it; then it has a table of its own with one handler, for the program's end.
 #include "runtime/system/own_process.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -141,10 +142,35 @@ bool was_own_process(std::uint32_t pid) {
 
 std::uint32_t programs_pid() { return is_own_process() ? load(g_program) : static_cast<std::uint32_t>(sys::getpid()); }
 
+namespace {
+
+/// The program's first thread has ended and others have not: the kernel keeps it, without memory. Its state and the
+/// number of threads are fields 3 and 20 of /proc/PID/stat; a name before them may have anything in it.
+bool goes_on_without_first_thread() {
+  char path[48];
+  char text[1024];
+  if (!programs_proc("stat", path, sizeof path)) return false;
+  const long fd = sys::open(path, O_RDONLY | O_CLOEXEC);
+  if (sys::failed(fd)) return false;
+  const long size = sys::read(static_cast<int>(fd), text, sizeof text);
+  sys::close(static_cast<int>(fd));
+  long at = size - 1;
+  while (at > 0 && text[at] != ')') --at;
+  if (at <= 0 || at + 2 >= size || text[at + 2] != 'Z') return false;
+  constexpr int kBlanksBefore = 18;  // from the name's end to the number of threads
+  for (int blanks = 0; at < size && blanks < kBlanksBefore; ++at) blanks += text[at] == ' ' ? 1 : 0;
+  std::uint32_t threads = 0;
+  for (; at < size && text[at] >= '0' && text[at] <= '9' && threads < 1000; ++at)
+    threads = threads * 10 + static_cast<std::uint32_t>(text[at] - '0');
+  return threads > 1;
+}
+
+}  // namespace
+
 bool program_is_there() {
   constexpr long kSameMemory = 1;  // KCMP_VM
   const long order = sys::call(SYS_kcmp, sys::getpid(), load(g_program), kSameMemory, 0, 0);
-  return order <= 0;  // negative: not known
+  return order <= 0 || goes_on_without_first_thread();  // negative: not known
 }
 
 bool programs_proc(const char* rest, char* path, std::uint32_t room) {
