@@ -147,14 +147,14 @@ void give_slot() {
 // A handler may interrupt this anywhere and fork. In the child what was interrupted goes on with what it had in hand,
 // which is its parent's: only when that is through does the child become a process of its own.
 extern "C" void karst_slow_path() {
-  bool has_begun = false;  // as a child
+  std::uint64_t beginning = 0;  // as a child: ticks that it took, without the first block, which is told by itself
   do {
     if (in_forked_child()) {
       if (t_inside.slow_paths != 0 || !own_arena()) {
         aim_at_sink(*karst_state);
         return;
       }
-      has_begun = true;
+      beginning = event_time() - g_arena.header().start_ticks;
     }
     ++t_inside.slow_paths;
     asm volatile("" ::: "memory");
@@ -164,8 +164,7 @@ extern "C" void karst_slow_path() {
     --t_inside.slow_paths;
   } while (in_forked_child());
   // What came before the process's start is not in the trace.
-  if (has_begun && karst_state->live != 0)
-    put_taken(*karst_state, Overhead::kChild, event_time() - g_arena.header().start_ticks);
+  if (beginning != 0 && karst_state->live != 0) put_taken(*karst_state, Overhead::kChild, beginning);
 }
 
 namespace {
