@@ -29,6 +29,8 @@ class Match {
     std::size_t i = at_;
     while (i < states_.size() && comes_before(states_.state[i]) && states_.end_of(i) < next + error_) ++i;
     if (i == states_.size() || !leaves_cpu(states_.state[i]) || states_.begin[i] >= next + error_) return kNoWait;
+    // Of a sample whose own leaving is not among the states: this one came with the next.
+    if (states_.begin[i] > ticks + error_ && states_.begin[i] + error_ >= next) return kNoWait;
     at_ = i + 1;
     return states_.state[i] == ThreadState::kBlocked ? columns::TickRange{states_.begin[i], states_.end_of(i)}
                                                      : kNoWait;

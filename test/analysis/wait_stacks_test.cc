@@ -65,6 +65,27 @@ TEST(WaitStacks, AreThoseOfTheirWaits) {
   EXPECT_GT(none, 5'000U);
 }
 
+TEST(WaitStacks, BelongToTheSampleThatCameWithThem) {
+  test::SampleTrace trace;
+  trace.process(10, "app", {"main"}).thread(10, "main").call(1, 2'000, 2'000'000);
+  test::SampleStates states(1'000, 2'000'000);
+  states.task(10, 10, "main");
+  reader::SampleLog log;
+  log.source.period_ns = 1000;
+  // It left its CPU twice, and the records of states have the second time alone.
+  states.go(10'000, 0, 0, 'R', 10).go(20'000, 0, 10, 'S', 0).wake(25'000, 1, 10, 0).go(25'100, 0, 0, 'R', 10);
+  log.waits.push_back({12'000, 10, 10, 0, 0, 0});
+  log.waits.push_back({20'000 - kError / 2, 10, 10, 0, 0, 0});
+  trace.states(states.log());
+  trace.samples(std::move(log));
+  const reader::Trace open = trace.open();
+  const analysis::WaitStacks stacks(open);
+  const auto& read = open.samples().waits;
+  EXPECT_EQ(stacks.blocked(read[0]).end, 0U);
+  EXPECT_EQ(stacks.blocked(read[1]).begin, 20'000U);
+  EXPECT_EQ(stacks.blocked(read[1]).end, 25'000U);
+}
+
 TEST(WaitStacks, NameTheCodeThatIsNeitherTracedNorTheCLibrarys) {
   test::SampleTrace trace;  // whose functions lie at 0x1010, 0x1020... of /bin/sample
   trace.process(10, "app", {"main", "traced"}).thread(10, "main").call(1, 2'000, 2'000'000);
