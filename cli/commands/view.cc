@@ -22,6 +22,7 @@
 #include "cli/input/target.h"
 #include "cli/input/trace_input.h"
 #include "cli/text/text.h"
+#include "engine/server/local_source.h"
 #include "engine/server/server.h"
 #include "reader/trace.h"
 
@@ -115,12 +116,16 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
 
+  engine::LocalOptions traces;
+  traces.files.assign(files.begin(), files.end());
+  traces.version = KARST_VERSION;
+  traces.keep = keep;
+  traces.asked = "/proc/self/exe";
+  auto source = engine::local_source(std::move(traces));
+  if (!source) return fail(source.error());
   engine::ServerOptions options;
-  options.files.assign(files.begin(), files.end());
-  options.version = KARST_VERSION;
   options.keep = keep;
-  options.asked = "/proc/self/exe";
-  auto server = engine::Server::start(std::move(options));
+  auto server = engine::Server::start(std::move(options), std::move(*source));
   if (!server) return fail(server.error());
   const std::string url = (*server)->url() + shown;
   const bool remote = has("SSH_CONNECTION") && !has("DISPLAY") && !has("WAYLAND_DISPLAY");

@@ -7,35 +7,27 @@
 // Sec-Fetch-Site) must say that the request is from our own page.
 #pragma once
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "engine/index/preview.h"
-#include "engine/server/asked_program.h"
 #include "engine/server/http_server.h"
+#include "engine/server/source.h"
 
 namespace karst::engine {
 
 struct ServerOptions {
-  std::vector<std::filesystem::path> files;  ///< one or two traces
-  std::string version;
   bool keep = false;                         ///< go on when the last page closed
   std::chrono::milliseconds patience{5000};  ///< how long after that; a reload is quicker
-  Preview::Limits preview = {};
-  std::vector<uid_t> users = {};  ///< who may connect beside root; empty: who runs it, and who ran sudo
+  std::vector<uid_t> users = {};             ///< who may connect beside root; empty: who runs it, and who ran sudo
   HttpServer::Limits limits = {};
-  /// The program that answers what is asked in SQL (cli/commands/asked.cc); empty: nothing does.
-  std::filesystem::path asked = {};
-  AskedLimits asked_limits = {};
 };
 
 class Server {
  public:
-  /// Listens and begins to index. Error: no port can be had, or no random numbers.
-  static Result<std::unique_ptr<Server>> start(ServerOptions options);
+  /// Listens. Error: no port can be had, or no random numbers.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, std::unique_ptr<Source> source);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -47,7 +39,7 @@ class Server {
   void run();
   /// Makes run() return; from any thread, also before it was called.
   void stop();
-  /// What indexing failed with, or empty.
+  /// Why nothing can be shown, or empty.
   std::string failure() const;
 
  private:

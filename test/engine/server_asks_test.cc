@@ -11,6 +11,7 @@
 #include <future>
 #include <thread>
 
+#include "engine/server/local_source.h"
 #include "engine/server/server.h"
 #include "test/engine/random_trace.h"
 
@@ -44,13 +45,15 @@ class ServerAsksTest : public testing::Test {
     const std::filesystem::path program = directory_ / "answers";
     std::ofstream(program) << "#!/bin/sh\necho $$ > " << (directory_ / "pid") << "\n" << script << "\n";
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-    engine::ServerOptions options;
+    engine::LocalOptions options;
     options.files = {directory_ / "app.karst"};
     options.version = "1";
     options.keep = true;
     if (!script.empty()) options.asked = program;
     options.asked_limits = limits;
-    auto server = engine::Server::start(std::move(options));
+    auto source = engine::local_source(std::move(options));
+    ASSERT_TRUE(source.ok());
+    auto server = engine::Server::start({.keep = true}, std::move(*source));
     ASSERT_TRUE(server.ok());
     server_ = std::move(*server);
     const std::string url = server_->url();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/server/http_server.h"
+#include "engine/server/local_source.h"
 #include "engine/server/peer.h"
 #include "engine/server/server.h"
 #include "test/engine/random_trace.h"
@@ -91,8 +92,8 @@ class ServerAttacks : public testing::Test {
       ASSERT_TRUE(writer.ok());
       sample.write(*writer);
     }
-    options_.files = {file};
-    options_.version = "1";
+    shown_.files = {file};
+    shown_.version = "1";
     options_.keep = true;
   }
   void TearDown() override {
@@ -101,7 +102,9 @@ class ServerAttacks : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
   void start() {
-    auto server = engine::Server::start(options_);
+    auto source = engine::local_source(shown_);
+    ASSERT_TRUE(source.ok());
+    auto server = engine::Server::start(options_, std::move(*source));
     ASSERT_TRUE(server.ok());
     server_ = std::move(*server);
     port_ = server_->port();
@@ -128,6 +131,7 @@ class ServerAttacks : public testing::Test {
   void expect_page_is_served() const { EXPECT_EQ(status_of(ask(head(path_, "Connection: close\r\n"))), 200); }
 
   std::filesystem::path directory_;
+  engine::LocalOptions shown_;
   engine::ServerOptions options_;
   std::unique_ptr<engine::Server> server_;
   std::thread thread_;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/server/local_source.h"
 #include "test/engine/random_trace.h"
 
 namespace karst {
@@ -50,7 +51,9 @@ class ServerTest : public testing::Test {
                            }});
   }
   void start(bool keep, std::chrono::milliseconds patience = 60s, engine::Preview::Limits preview = {}) {
-    auto server = engine::Server::start({{file_}, "1", keep, patience, std::move(preview)});
+    auto source = engine::local_source({{file_}, "1", keep, std::move(preview)});
+    ASSERT_TRUE(source.ok());
+    auto server = engine::Server::start({keep, patience}, std::move(*source));
     ASSERT_TRUE(server.ok());
     server_ = std::move(*server);
     port_ = server_->port();

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Answers from traces on this machine: the loader's, the api's, and what a process of its own makes of SQL.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/index/preview.h"
+#include "engine/server/asked_program.h"
+#include "engine/server/source.h"
+
+namespace karst::engine {
+
+struct LocalOptions {
+  std::vector<std::filesystem::path> files;  ///< one or two traces
+  std::string version;
+  bool keep = false;  ///< what the page is told: its server goes on when it is closed
+  Preview::Limits preview = {};
+  /// The program that answers what is asked in SQL (cli/commands/asked.cc); empty: nothing does.
+  std::filesystem::path asked = {};
+  AskedLimits asked_limits = {};
+};
+
+/// Begins to index. Error: the system gives no thread.
+Result<std::unique_ptr<Source>> local_source(LocalOptions options);
+
+}  // namespace karst::engine
