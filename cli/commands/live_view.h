@@ -2,10 +2,10 @@
 // The page of a trace that grows, served by a `karst view` of its own while the program runs (`--all --view` of `karst
 // run` and `attach`).
 #pragma once
-#include <sys/types.h>
-
+#include <optional>
 #include <string>
 
+#include "base/child_process.h"
 #include "base/descriptor.h"
 
 namespace karst::cli {
@@ -20,14 +20,14 @@ class LiveView {
   /// Starts it, in a process group of its own: Ctrl-C is meant for the program. The address comes on stderr, as stdout
   /// is the program's.
   void begin(const std::string& file);
-  bool begun() const { return viewer_ > 0; }
+  bool begun() const { return viewer_.has_value(); }
   /// Readable once its last page was closed; none if it has not begun.
   int ending() const { return ended_.get(); }
   /// Until its last page is closed, or a signal says that it shall end.
   void wait();
 
  private:
-  pid_t viewer_ = -1;
+  std::optional<ChildProcess> viewer_;
   Descriptor ended_;
 };
 

@@ -3,10 +3,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/child_process.h"
 #include "base/output_place.h"
 #include "cli/text/text.h"
 #include "format/options.h"
@@ -188,19 +187,14 @@ void RotatedFiles::remove_oldest() const {
 
 // In a process of its own, at a low priority, as it reads debug information.
 void RotatedFiles::add_names() const {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
-  const char* arguments[] = {"karst", "resolve", last_.c_str(), with_source_ ? nullptr : "--no-source", nullptr};
-  pid_t resolver = -1;
-  const int error = posix_spawn(&resolver, "/proc/self/exe", &actions, nullptr, const_cast<char**>(arguments), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return;  // the names are looked up by who reads it
+  ChildProgram program{.file = "/proc/self/exe", .words = {"karst", "resolve", last_}};
+  if (!with_source_) program.words.emplace_back("--no-source");
+  program.own_group = true;  // Ctrl-C is meant for the program
+  auto resolver = ChildProcess::start(program);
+  if (!resolver) return;  // the names are looked up by who reads it
   constexpr int kLow = 10;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(resolver), kLow);
-  while (waitpid(resolver, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  setpriority(PRIO_PROCESS, static_cast<id_t>(resolver->number()), kLow);
+  resolver->wait();
 }
 
 void RotatedFiles::tell(collect::GrowingTrace& trace) const {

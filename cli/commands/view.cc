@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/child_process.h"
 #include "cli/command.h"
 #include "cli/input/kept.h"
 #include "cli/input/target.h"
@@ -45,33 +46,14 @@ constexpr const char* kFooter =
 
 // Starts the desktop's way to open an address; false when there is none.
 bool open_browser(const std::string& url) {
-  std::string program = "xdg-open";
-  std::string address = url;
-  char* arguments[] = {program.data(), address.data(), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  // Browsers are talkative.
-  for (const int fd : {0, 1, 2})
-    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t child = 0;
-  const bool started = ::posix_spawnp(&child, program.c_str(), &actions, &attributes, arguments, environ) == 0;
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (!started) return false;
+  ChildProgram program{.file = "xdg-open", .words = {"xdg-open", url}};  // browsers are talkative: /dev/null hears them
+  program.outlives_us = true;
+  auto opening = ChildProcess::start(program);
+  if (!opening) return false;
   // xdg-open comes back once it has found a browser, or at once with a status when it has not; some stay as long as
   // the browser does.
-  for (int i = 0; i < 20; ++i) {
-    int status = 0;
-    if (::waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    ::usleep(100'000);
-  }
-  return true;
+  const auto status = opening->wait_for(std::chrono::seconds(2));
+  return !status || (WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
 }
 
 bool has(const char* variable) {

@@ -3,16 +3,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <vector>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/text/help.h"
@@ -108,61 +105,41 @@ std::string Screen::paint(Style style, std::string_view text) const {
 }
 
 Output& Screen::output() {
-  if (paged_ && own_stdout_ < 0) start_pager();
+  if (paged_ && !own_stdout_) start_pager();
   return output_;
 }
 
 void Screen::start_pager() {
-  own_stdout_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  std::string command = pager_command();
-  int ends[2];
-  if (own_stdout_ < 0 || command.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
-  if (std::getenv("LESS") == nullptr) variables.emplace_back("LESS=FRX");
-  if (std::getenv("LV") == nullptr) variables.emplace_back("LV=-c");
-  std::vector<char*> environment;
-  for (std::string& entry : variables) environment.push_back(entry.data());
-  environment.push_back(nullptr);
-  char shell[] = "sh", option[] = "-c";
-  char* arguments[] = {shell, option, command.data(), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t reset;
-  sigemptyset(&reset);
-  posix_spawnattr_setsigmask(&attributes, &reset);
-  for (const int signal : {SIGINT, SIGQUIT, SIGPIPE}) sigaddset(&reset, signal);
-  posix_spawnattr_setsigdefault(&attributes, &reset);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (posix_spawn(&pager_, "/bin/sh", &actions, &attributes, arguments, environment.data()) == 0) {
-    // Ctrl-C is the pager's while it runs, and its end is told by the pipe.
-    for (const int signal : {SIGINT, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
-    dup2(ends[1], STDOUT_FILENO);
-  } else {
-    pager_ = 0;
-  }
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[0]);
-  close(ends[1]);
+  own_stdout_ = Descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  const std::string command = pager_command();
+  if (!own_stdout_ || command.empty()) return;
+  ChildProgram program{.file = "/bin/sh", .words = {"sh", "-c", command}};
+  if (std::getenv("LESS") == nullptr) program.variables.emplace_back("LESS=FRX");
+  if (std::getenv("LV") == nullptr) program.variables.emplace_back("LV=-c");
+  program.input = ChildStream::pipe();
+  program.output = ChildStream::ours(STDOUT_FILENO);
+  program.errors = ChildStream::ours(STDERR_FILENO);
+  program.default_signals = true;
+  auto pager = ChildProcess::start(program);
+  if (!pager) return;
+  // Ctrl-C is the pager's while it runs, and its end is told by the pipe.
+  for (const int signal : {SIGINT, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  dup2(pager->input().get(), STDOUT_FILENO);
+  pager->input() = Descriptor();
+  pager_ = std::move(*pager);
 }
 
 void Screen::end_pager() {
-  if (pager_ != 0) {
-    dup2(own_stdout_, STDOUT_FILENO);  // the pipe's last end: the pager reads to its end
-    while (waitpid(pager_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    pager_ = 0;
+  if (pager_) {
+    dup2(own_stdout_.get(), STDOUT_FILENO);  // the pipe's last end: the pager reads to its end
+    pager_->wait();
+    pager_.reset();
   }
-  if (own_stdout_ >= 0) close(own_stdout_);
-  own_stdout_ = -1;
+  own_stdout_ = Descriptor();
 }
 
 int Screen::finish(const reader::Trace* read) {
-  const bool paged = pager_ != 0;
+  const bool paged = pager_.has_value();
   const Status whole = read != nullptr ? read->unchanged() : Status(Unit{});
   const Status written = output_.finish();
   end_pager();

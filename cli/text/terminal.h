@@ -2,13 +2,15 @@
 // What output is for: a person's terminal, or another program. Text for a terminal fits its width, has colours and goes
 // through a pager; anything else gets the same plain text everywhere, cut by nothing.
 #pragma once
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/child_process.h"
+#include "base/descriptor.h"
 #include "base/output.h"
 #include "cli/options.h"
 #include "reader/trace.h"
@@ -64,8 +66,8 @@ class Screen {
   const bool colour_;
   const std::size_t width_;
   Output output_;
-  pid_t pager_ = 0;
-  int own_stdout_ = -1;
+  std::optional<ChildProcess> pager_;
+  Descriptor own_stdout_;
 };
 
 }  // namespace karst::cli

@@ -1,48 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "engine/server/asked_program.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
+#include "base/child_process.h"
 #include "base/descriptor.h"
 
 namespace karst::engine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Killed when it goes, unless it was waited for.
-class Child {
- public:
-  explicit Child(pid_t pid) : pid_(pid) {}
-  ~Child() {
-    if (pid_ == 0) return;
-    ::kill(pid_, SIGKILL);
-    static_cast<void>(wait());
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  /// Its status, once it has ended. Call once.
-  int wait() {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
-    pid_ = 0;
-    return status;
-  }
-
- private:
-  pid_t pid_;  // 0: it has ended
-};
 
 /// A file in memory, read from its begin. Nothing of it stays.
 Descriptor file_of(std::string_view text) {
@@ -55,31 +29,6 @@ Descriptor file_of(std::string_view text) {
   }
   if (file.get() >= 0) ::lseek(file.get(), 0, SEEK_SET);
   return file;
-}
-
-Result<pid_t> start(const std::vector<std::string>& words, int input, int output) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, 1);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  std::vector<std::string> kept = words;
-  std::vector<char*> arguments;
-  arguments.reserve(kept.size() + 1);
-  for (std::string& word : kept) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int error = ::posix_spawn(&child, arguments.front(), &actions, &attributes, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return Error{std::string("no process could be started for this answer: ") + std::strerror(error)};
-  return child;
 }
 
 /// Reads until the end. Error: the answer was given up.
@@ -116,19 +65,17 @@ std::string ending(int status) {
 
 Result<std::string> answer_of_program(const std::vector<std::string>& words, std::string_view text, const Work* work,
                                       const AskedLimits& limits) {
+  constexpr const char* kNotStarted = "no process could be started for this answer: ";
   const Descriptor input = file_of(text);
-  int ends[2];
-  if (input.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0)
-    return Error{std::string("no process could be started for this answer: ") + std::strerror(errno)};
-  const Descriptor from(ends[0]);
-  Descriptor to(ends[1]);
-  const auto started = start(words, input.get(), to.get());
-  static_cast<void>(to.close());
-  if (!started) return started.error();
-  Child child(*started);
+  if (!input) return Error{kNotStarted + std::string(std::strerror(errno))};
+  ChildProgram program{.file = words.front(), .words = words};
+  program.input = ChildStream::ours(input.get());
+  program.output = ChildStream::pipe();
+  auto child = ChildProcess::start(program);
+  if (!child) return Error{kNotStarted + child.error().message};
   std::string answer;
-  if (const Status read = read_answer(from.get(), work, limits, answer); !read) return read.error();
-  if (const int status = child.wait(); status != 0 || answer.empty()) return Error{ending(status)};
+  if (const Status read = read_answer(child->output().get(), work, limits, answer); !read) return read.error();
+  if (const int status = child->wait(); status != 0 || answer.empty()) return Error{ending(status)};
   return answer;
 }
 
