@@ -379,6 +379,7 @@ int attach(const AttachOptions& options) {
   else
     untraced = collect::running_process(process);
   LiveView page;
+  if (const auto frames = frames_of(options)) page.answer_by(frames->first, frames->second);
   std::optional<EveryCall> every_call;
   std::shared_ptr<collect::GrowingTrace> growing;
   if (options.all.on) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/commands/attach_options.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "cli/commands/samples.h"
@@ -81,8 +86,22 @@ Status check_attach_options(const AttachOptions& options, const Command& given) 
     return Error{"--all and --trigger do not go together: all calls are kept, whatever is reached"};
   }
   if (options.view && !options.all.on) return Error{"--view is for a trace that grows: --all is needed, too"};
+  if (!options.frames.empty() && !(options.view && frames_of(options)))
+    return Error{"--frames is for karst view: 'karst view ssh://HOST/PID' gives it"};
   const auto fits = options.all.check();
   return fits ? Status(Unit{}) : fits.error();
+}
+
+std::optional<std::pair<int, int>> frames_of(const AttachOptions& options) {
+  int ends[2] = {-1, -1};
+  const std::string& text = options.frames;
+  const char* const last = text.data() + text.size();
+  const auto in = std::from_chars(text.data(), last, ends[0]);
+  if (in.ec != std::errc() || in.ptr == last || *in.ptr != ':') return std::nullopt;
+  const auto out = std::from_chars(in.ptr + 1, last, ends[1]);
+  const bool are_open = out.ec == std::errc() && out.ptr == last && ::fcntl(ends[0], F_GETFD) >= 0 &&
+                        ::fcntl(ends[1], F_GETFD) >= 0 && std::min(ends[0], ends[1]) > STDERR_FILENO;
+  return are_open ? std::optional(std::pair(ends[0], ends[1])) : std::nullopt;
 }
 
 void add_attach_options(Command& command, AttachOptions& options) {
@@ -128,6 +147,9 @@ void add_attach_options(Command& command, AttachOptions& options) {
     options.all.add(command);
     command.add_flag("--view", options.view,
                      "With --all: look at the trace in the browser while it grows; closing the page ends it, too");
+    command
+        .add_option("--frames", options.frames, "IN:OUT, with --view: the page is on another machine; two descriptors")
+        .unlisted();
     command.add_option("--for", options.length, "With --all or --sample: end after TIME (10s, 5m)").type_name("TIME");
     add_state_options(command, options.states);
     command

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -38,6 +39,7 @@ struct AttachOptions {
   std::optional<std::uint32_t> sample;
   EveryCallOptions all;
   bool view = false;
+  std::string frames;  // IN:OUT, descriptors: the page is on another machine (view_far.h)
   std::string length;  // empty: until Ctrl-C
   ValueArguments values;
   SystemArguments system;
@@ -48,6 +50,8 @@ void add_attach_options(Command& command, AttachOptions& options);
 /// Error: what does not go together. `given`: the command, read.
 Status check_attach_options(const AttachOptions& options, const Command& given);
 
+/// The descriptors of --frames. None: they are no two open ones.
+std::optional<std::pair<int, int>> frames_of(const AttachOptions& options);
 /// Some functions are asked for, or not wanted.
 bool chooses(const AttachOptions& options);
 /// None: one of the options is wrong, which was said.

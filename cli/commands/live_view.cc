@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/commands/live_view.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -25,14 +26,28 @@ sigset_t endings() {
 
 }  // namespace
 
+void LiveView::answer_by(int in, int out) {
+  in_ = Descriptor(::fcntl(in, F_DUPFD_CLOEXEC, 3));
+  out_ = Descriptor(::fcntl(out, F_DUPFD_CLOEXEC, 3));
+  ::close(in);
+  ::close(out);
+}
+
 void LiveView::begin(const std::string& file) {
   ChildProgram program{.file = "/proc/self/exe", .words = {"karst", "view"}};
   program.words.push_back(std::filesystem::absolute(file).string());  // whatever it begins with
   program.output = program.errors = ChildStream::ours(STDERR_FILENO);
+  if (in_) {
+    program.words.insert(program.words.begin() + 2, "--frames");
+    program.input = ChildStream::ours(in_.get());
+    program.output = ChildStream::ours(out_.get());
+  }
   program.own_group = program.default_signals = program.outlives_us = true;
   auto viewer = ChildProcess::start(program);
   if (!viewer) return void(say("the page cannot be shown while the program runs: " + viewer.error().message));
   viewer_ = std::move(*viewer);
+  in_ = Descriptor();
+  out_ = Descriptor();
   ended_ = viewer_->ending();
 }
 

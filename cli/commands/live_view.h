@@ -17,16 +17,20 @@ class LiveView {
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
+  /// The page is shown on another machine, whose questions come by `in` and are answered by `out`. Both are its own
+  /// from here on. Nothing comes before begin().
+  void answer_by(int in, int out);
   /// Starts it, in a process group of its own: Ctrl-C is meant for the program. The address comes on stderr, as stdout
   /// is the program's.
   void begin(const std::string& file);
   bool begun() const { return viewer_.has_value(); }
-  /// Readable once its last page was closed; none if it has not begun.
-  int ending() const { return ended_.get(); }
+  /// Readable once its last page was closed, or the other machine has gone; none if it has not begun.
+  int ending() const { return begun() ? ended_.get() : in_.get(); }
   /// Until its last page is closed, or a signal says that it shall end.
   void wait();
 
  private:
+  Descriptor in_, out_;  // of frames
   std::optional<ChildProcess> viewer_;
   Descriptor ended_;
 };

@@ -20,7 +20,7 @@
 namespace karst::engine {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(250);
+constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr int kLongestWait = 80;  // ticks that `api/progress?wait=1` takes to answer
 
 std::string_view value_of(const Parameters& parameters, std::string_view name) {
@@ -100,7 +100,7 @@ class LocalSource : public Source {
   SourceReply progress(const Parameters& parameters) {
     const std::shared_ptr<Loader> now = current();
     for (int i = 0; parameters.contains("wait") && i < kLongestWait && !is_stopping(); ++i)
-      if (now->wait_for(kLookEvery, value_of(parameters, "wait") == "picture")) break;
+      if (now->wait_for(kTick, value_of(parameters, "wait") == "picture")) break;
     return whole(now->progress_json());
   }
 
@@ -181,7 +181,7 @@ class LocalSource : public Source {
       // Not before the first: a page is to hear at once.
       if (!last.empty()) {
         std::unique_lock lock(mutex_);
-        stopping_changed_.wait_for(lock, kLookEvery, [this] { return stopping_; });
+        stopping_changed_.wait_for(lock, kTick, [this] { return stopping_; });
       }
       if (is_stopping()) return false;
       const std::string now = from->progress_json();
