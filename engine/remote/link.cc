@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,11 +54,18 @@ class Lines {
 }  // namespace
 
 std::variant<std::shared_ptr<Link>, LinkLoss> Link::open(const RemoteOptions& options, std::function<bool()> stopping) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return LinkLoss{std::string("no connection could be made: ") + std::strerror(errno)};
+  Descriptor ours(ends[0]);
+  Descriptor theirs(ends[1]);
   ChildProgram way = options.way;
-  way.input = way.output = way.errors = ChildStream::pipe();
+  way.input = way.output = ChildStream::ours(theirs.get());
+  way.errors = ChildStream::pipe();
   auto child = ChildProcess::start(way);
+  theirs = Descriptor();
   if (!child) return LinkLoss{child.error().message};
-  const std::shared_ptr<Link> link(new Link(options, std::move(*child)));
+  const std::shared_ptr<Link> link(new Link(options, std::move(*child), std::move(ours)));
   // Who waits for a password, or for a network, may be ended.
   const std::jthread watch([&link, stopping = std::move(stopping)](const std::stop_token& done) {
     while (!done.stop_requested()) {
@@ -72,8 +80,8 @@ std::variant<std::shared_ptr<Link>, LinkLoss> Link::open(const RemoteOptions& op
   return link;
 }
 
-Link::Link(const RemoteOptions& options, ChildProcess child)
-    : options_(options), child_(std::move(child)), reader_(child_.output().get()), writer_(child_.input().get()) {}
+Link::Link(const RemoteOptions& options, ChildProcess child, Descriptor ours)
+    : options_(options), child_(std::move(child)), ours_(std::move(ours)), reader_(ours_.get()), writer_(ours_.get()) {}
 
 Link::~Link() {
   close();
@@ -283,6 +291,8 @@ LinkLoss Link::loss() const {
 }
 
 void Link::close() {
+  // Also where it is not the child that holds the other end, but a child of its own.
+  ::shutdown(ours_.get(), SHUT_RDWR);
   const std::lock_guard lock(child_mutex_);
   if (!waited_) child_.kill(SIGTERM);
 }

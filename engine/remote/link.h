@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/child_process.h"
+#include "base/descriptor.h"
 #include "engine/remote/frames.h"
 #include "engine/server/source.h"
 
@@ -77,7 +78,7 @@ class Link {
     std::string body;
   };
 
-  Link(const RemoteOptions& options, ChildProcess child);
+  Link(const RemoteOptions& options, ChildProcess child, Descriptor ours);
   std::variant<std::monostate, LinkLoss> shake_hands();
   LinkLoss loss_by_status(bool has_begun);
   void read_all();
@@ -90,7 +91,8 @@ class Link {
   const RemoteOptions options_;
   ChildProcess child_;  // ended and waited for behind child_mutex_
   std::mutex child_mutex_;
-  bool waited_ = false;  // for the child
+  bool waited_ = false;    // for the child
+  const Descriptor ours_;  // a socket: who waits for it can be woken
   FrameReader reader_;
   FrameWriter writer_;
 

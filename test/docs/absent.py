@@ -33,8 +33,6 @@ CLAIMS = [
      "karst run --counters cycles ./app", "there is no option '--counters'", FAILS),
     ("docs/how-to/coming-from.md", "A list of all system calls",
      "karst syscalls app.karst", "there is no command 'syscalls'", FAILS),
-    ("docs/how-to/coming-from.md", "A page that follows a program while it runs",
-     "karst view --live app", "there is no option '--live'", FAILS),
     ("docs/how-to/coming-from.md", "Profiles for compilers",
      "karst export --to order --format profile app.karst", "'profile' is none of symbols, sections, callgraph", FAILS),
     ("docs/guide/flame.md", "There is no sample profile",

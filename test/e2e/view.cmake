@@ -4,3 +4,4 @@ add_test(NAME view COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/view
                            $<TARGET_FILE:cli_traces>)
 # Real runs: karst run --view, thread states.
 e2e_methods(view view_runs)
+e2e_methods(far_view far_view)
