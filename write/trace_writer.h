@@ -126,9 +126,9 @@ class TraceWriter {
   const std::filesystem::path& path() const;
 
  private:
-  struct Impl;
-  explicit TraceWriter(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct FileChunks;
+  explicit TraceWriter(std::unique_ptr<FileChunks> chunks);
+  std::unique_ptr<FileChunks> chunks_;
 };
 
 }  // namespace karst::writing
