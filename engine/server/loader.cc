@@ -11,16 +11,12 @@
 #include "base/json.h"
 
 namespace karst::engine {
-namespace {
 
-/// Device and inode; 0: there is no such file.
-std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+Loader::Seen Loader::look_at(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size)};
 }
-
-}  // namespace
 
 Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
                Preview::Limits preview)
@@ -46,7 +42,10 @@ void Loader::load() {
   std::string error;
   try {
     for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
-      identities_.push_back(identity_of(files_[i]));
+      {
+        const std::lock_guard lock(mutex_);
+        seen_.push_back(look_at(files_[i]));
+      }
       auto index = TraceIndex::build(files_[i], *progress_[i], &cache_, files_.size() == 1 ? &preview_ : nullptr);
       if (index) {
         traces_.push_back(std::move(*index));
@@ -57,8 +56,7 @@ void Loader::load() {
     if (error.empty()) {
       std::vector<const TraceIndex*> traces;
       for (const auto& trace : traces_) traces.push_back(trace.get());
-      for (const TraceIndex* trace : traces)
-        growing_.push_back(trace->trace().growing() ? trace->trace().file_size() : 0);
+      note_sizes();
       api_ = std::make_unique<Api>(std::move(traces), version_);
       api_->set_server(server_);
     }
@@ -130,22 +128,33 @@ std::string Loader::error() const {
   return error_;
 }
 
+// As they were read: a file may have grown since it was looked at.
+void Loader::note_sizes() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < traces_.size(); ++i) {
+    seen_[i].ended = !traces_[i]->trace().growing();
+    seen_[i].size = traces_[i]->trace().file_size();
+  }
+}
+
 bool Loader::is_behind() const {
-  if (api() == nullptr) return false;
-  for (std::size_t i = 0; i < growing_.size(); ++i) {
-    std::error_code none;
-    if (growing_[i] != 0 && std::filesystem::file_size(files_[i], none) > growing_[i] && !none) return true;
+  const std::lock_guard lock(mutex_);
+  if (!finished_) return false;
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    const Seen now = look_at(files_[i]);
+    if (!seen_[i].ended && now.inode != 0 && (!now.same_file(seen_[i]) || now.size != seen_[i].size)) return true;
   }
   return false;
 }
 
 bool Loader::is_there(std::size_t number) const {
-  if (api() == nullptr || number >= identities_.size()) return false;
-  const auto now = identity_of(files_[number]);
-  return now.second != 0 && now == identities_[number];
+  const std::lock_guard lock(mutex_);
+  if (number >= seen_.size()) return false;
+  const Seen now = look_at(files_[number]);
+  return now.inode != 0 && now.same_file(seen_[number]);
 }
 
-std::string Loader::progress_json() const {
+std::string Loader::progress_json(std::uint64_t number, bool grown) const {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
   for (const auto& progress : progress_) {
@@ -156,7 +165,7 @@ std::string Loader::progress_json() const {
   const char* phase = !why.empty() ? "failed" : api() != nullptr ? "ready" : total == 0 ? "opening" : "rebuilding";
   Json json;
   json.open('{').field("phase", phase).field("done", done).field("total", total).field("error", why);
-  json.field("parts", preview_.parts()).field("grown", is_behind());
+  json.field("parts", preview_.parts()).field("grown", grown).field("generation", number);
   json.list("files", files_, [](const std::filesystem::path& file) { return file.filename().string(); }).close('}');
   return json.take();
 }

@@ -2,7 +2,7 @@
 // The bar above all: what is open, search, and what works on the whole page.
 import { showAll } from "../model/actions";
 import { attempt } from "../model/attempt";
-import { toggleFollowing } from "../model/following";
+import { grows, toggleFollowing } from "../model/following";
 import { nextTheme } from "../model/keys";
 import { plain, visible } from "../model/names";
 import { store, useStore } from "../model/store";
@@ -42,7 +42,7 @@ function Problems() {
 
 /** The recording goes on: what came since is a step away. */
 function Recording() {
-  const growing = useStore((s) => s.traces.some((t) => t.info.growing));
+  const growing = useStore(grows);
   const grown = useStore((s) => s.grown);
   const following = useStore((s) => s.following);
   if (!growing) return null;
