@@ -77,14 +77,15 @@ void Generations::open() {
   gone = let_go();
 }
 
-Generations::Step Generations::renew(bool newest) {
+Generations::Step Generations::renew(std::uint64_t has, bool newest) {
   std::vector<std::shared_ptr<Loader>> gone;
   const std::lock_guard lock(mutex_);
   settle();
   gone = let_go();
+  const bool enough = newest || !newest_.loader->is_part();
+  if (enough && newest_.number > has && newest_.loader->api() != nullptr) return {State::kReady, newest_};
   if (reading_.loader != nullptr) return {State::kReading, reading_};
   if (!newest_.loader->finished()) return {State::kReading, newest_};
-  const bool enough = newest || !newest_.loader->is_part();
   if (enough && !newest_.loader->is_behind()) return {State::kReady, newest_};
   if (enough && Clock::now() < next_) return {State::kPausing, newest_};
   begun_ = Clock::now();

@@ -47,7 +47,7 @@ class Generations {
   void open();
 
   enum class State : std::uint8_t {
-    kReady,    ///< there is nothing newer
+    kReady,    ///< this one is newer, or there is nothing newer
     kReading,  ///< this one is being read: wait for its loader
     kPausing,  ///< it is too early to read again
   };
@@ -55,8 +55,9 @@ class Generations {
     State state;
     Generation generation;
   };
-  /// One step towards a generation with all that the file has by now, or with its newest part at least. Does not wait.
-  Step renew(bool newest);
+  /// One step towards a later generation than `has`, of all that the file has or of its newest part at least. Does not
+  /// wait.
+  Step renew(std::uint64_t has, bool newest);
 
   /// A page lives between these two; its name may be there twice while its connection changes.
   void begin_page(std::string_view page);

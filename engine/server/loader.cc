@@ -8,7 +8,10 @@
 #include <new>
 #include <system_error>
 
+#include "analysis/selection.h"
 #include "base/json.h"
+#include "engine/index/newest_part.h"
+#include "symbols/open_trace.h"
 
 namespace karst::engine {
 
@@ -33,6 +36,17 @@ Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Ap
   thread_ = std::thread([this] { load(); });
 }
 
+Loader::Loader(const std::shared_ptr<Loader>& before, std::uint64_t events)
+    : files_(before->files_),
+      version_(before->version_),
+      server_(before->server_),
+      cache_(before->cache_),
+      newest_(events),
+      before_(before) {
+  for (std::size_t i = 0; i < files_.size(); ++i) progress_.push_back(std::make_unique<IndexProgress>());
+  thread_ = std::thread([this] { load(); });
+}
+
 Loader::~Loader() {
   for (const auto& progress : progress_) progress->stop = true;
   thread_.join();
@@ -46,13 +60,14 @@ void Loader::load() {
         const std::lock_guard lock(mutex_);
         seen_.push_back(look_at(files_[i]));
       }
-      auto index = TraceIndex::build(files_[i], *progress_[i], &cache_, files_.size() == 1 ? &preview_ : nullptr);
+      auto index = load_one(i);
       if (index) {
         traces_.push_back(std::move(*index));
       } else {
         error = index.error().message;
       }
     }
+    before_.reset();
     if (error.empty()) {
       std::vector<const TraceIndex*> traces;
       for (const auto& trace : traces_) traces.push_back(trace.get());
@@ -78,9 +93,46 @@ void Loader::load() {
   // While people look already.
   if (failed) return;
   try {
-    for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(*traces_[i], progress_[i]->stop);
+    // One that grows is another one a moment later.
+    for (std::size_t i = 0; i < traces_.size(); ++i)
+      if (!traces_[i]->trace().growing()) cache_.save(*traces_[i], progress_[i]->stop);
   } catch (const std::exception&) {  // then it is made again the next time
   }
+}
+
+Result<std::unique_ptr<TraceIndex>> Loader::load_one(std::size_t number) {
+  if (newest_ != 0) return load_part(number);
+  return TraceIndex::build(files_[number], *progress_[number], &cache_, files_.size() == 1 ? &preview_ : nullptr);
+}
+
+// Without what was left out before, and without more if there is more than enough. A recording that has ended is read
+// as a whole, as one is of which too little is known.
+Result<std::unique_ptr<TraceIndex>> Loader::load_part(std::size_t number) {
+  auto trace = symbols::open_trace(files_[number]);
+  if (!trace) return trace.error();
+  const TraceIndex* const known = before_->trace(number);
+  const bool same = known != nullptr && before_->is_there(number) && trace->growing();
+  const std::uint64_t origin = analysis::first_ticks(*trace);
+  left_out_.resize(files_.size());
+  if (same) {
+    const bool part = number < before_->left_out_.size();
+    left_out_[number] = newest_part(*trace, *known, part ? before_->left_out_[number] : reader::LeftOut(), newest_);
+  }
+  if (left_out_[number].empty()) return TraceIndex::build(std::move(*trace), *progress_[number]);
+  trace->leave_out(left_out_[number]);
+  return TraceIndex::build_part(std::move(*trace), origin, *progress_[number]);
+}
+
+bool Loader::is_part() const {
+  if (api() == nullptr) return newest_ != 0;
+  return std::any_of(traces_.begin(), traces_.end(), [](const auto& trace) { return trace->trace().is_part(); });
+}
+
+std::uint64_t Loader::part_from(std::size_t number) const {
+  std::uint64_t from = 0;
+  if (number < left_out_.size())
+    for (const auto& [thread, blocks] : left_out_[number]) from = std::max(from, blocks.until);
+  return from;
 }
 
 bool Loader::finished() const {

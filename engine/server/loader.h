@@ -26,6 +26,8 @@ class Loader {
   /// `preview`: what is shown of one file before all of it is read; on_part is the loader's.
   Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
          Preview::Limits preview = {});
+  /// The same of files that `before` has read some of: their newest `events` are enough, twice as many at most.
+  Loader(const std::shared_ptr<Loader>& before, std::uint64_t events);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -50,7 +52,9 @@ class Loader {
   /// A file that was still recorded has more in it by now, or there is another one under its name.
   bool is_behind() const;
   /// Only the newest part of the files was read.
-  bool is_part() const { return false; }
+  bool is_part() const;
+  /// Of one of the files, once api() is there: the time from which on all of it was read, in ticks; 0: from its begin.
+  std::uint64_t part_from(std::size_t number) const;
   /// One of the traces; null until api() is there.
   const TraceIndex* trace(std::size_t number) const {
     return api() != nullptr && number < traces_.size() ? traces_[number].get() : nullptr;
@@ -60,6 +64,8 @@ class Loader {
 
  private:
   void load();
+  Result<std::unique_ptr<TraceIndex>> load_one(std::size_t number);
+  Result<std::unique_ptr<TraceIndex>> load_part(std::size_t number);
   void note_sizes();
 
   const std::vector<std::filesystem::path> files_;
@@ -69,6 +75,9 @@ class Loader {
   std::vector<std::unique_ptr<TraceIndex>> traces_;
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;
+  const std::uint64_t newest_ = 0;        // events that are enough; 0: all are wanted
+  std::shared_ptr<const Loader> before_;  // while it is needed
+  std::vector<reader::LeftOut> left_out_;  // by file, of what is read in part
   std::vector<std::unique_ptr<IndexProgress>> progress_;             // by file
   /// What a file was when it was opened.
   struct Seen {

@@ -48,7 +48,10 @@ SourceReply whole(std::string json) {
 class LocalSource : public Source {
  public:
   explicit LocalSource(LocalOptions options)
-      : options_(std::move(options)), generations_([this](const auto&, bool) { return load(); }) {}
+      : options_(std::move(options)), generations_([this](const auto& before, bool newest) {
+          const bool part = newest && before != nullptr && before->api() != nullptr;
+          return part ? std::make_shared<Loader>(before, options_.newest_events) : load();
+        }) {}
 
   SourceReply answer(std::string_view path, const Parameters& parameters) override {
     if (path == "alive") return keep_alive(std::string(value_of(parameters, "page")));
@@ -121,7 +124,7 @@ class LocalSource : public Source {
     for (int i = 0; i < kLongestWait && !is_stopping(); ++i) {
       Generations::Step step;
       try {
-        step = generations_.renew(value_of(parameters, "newest") == "1");
+        step = generations_.renew(number_of(parameters).value_or(0), value_of(parameters, "newest") == "1");
       } catch (const std::system_error&) {
         return error_reply(507, "the system gives no thread to read the trace again");
       }
@@ -140,7 +143,7 @@ class LocalSource : public Source {
 
   SourceReply renewed(const Parameters& parameters, const Generation& now) {
     generations_.hold(value_of(parameters, "page"), now.number, false);
-    const Generation before = asked(parameters);
+    const Generation before = generations_.find(number_of(parameters).value_or(0));
     return whole(renewal_json(before, now, options_.files.size(), value_of(parameters, "calls")));
   }
 

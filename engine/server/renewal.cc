@@ -85,6 +85,13 @@ std::string renewal_json(const Generation& before, const Generation& now, std::s
   json.open('{').field("generation", now.number);
   json.field("same", same_calls ? "calls" : same_threads ? "threads" : is_other ? "nothing" : "file");
   json.field("shift", shift);
+  json.key("from").open('[');
+  for (std::size_t i = 0; i < traces; ++i) {
+    const std::uint64_t from = now.loader->part_from(i);
+    if (from == 0) json.null();
+    if (from != 0) json.value(now.loader->trace(i)->since_origin(from));
+  }
+  json.close(']');
   write_calls(json, moved, calls);
   write_threads(json, moved, before);
   json.close('}');

@@ -197,6 +197,8 @@ export interface Renewal {
   readonly same: "calls" | "threads" | "file" | "nothing";
   /** Times are counted from so much later, ns. */
   readonly shift: number;
+  /** By trace: what came before is not read; null: all is. */
+  readonly from: readonly (number | null)[];
   /** The calls asked about: trace, thread and index now; null: not there. */
   readonly calls: readonly (readonly [number, number, number] | null)[];
   /** By trace: threads by the numbers that they had; -1: not there. */

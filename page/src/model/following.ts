@@ -108,15 +108,19 @@ export const grows = ({ traces }: State = store.state): boolean =>
 async function takeIn(newest: boolean): Promise<void> {
   if (busy) return;
   busy = true;
+  let failed = false;
   try {
     if (await renewTraces(newest)) cameMore();
     if (store.state.following && !grows()) stopFollowing("The recording has ended.");
   } catch (error) {
+    failed = true;
     store.set({ notice: (error as Error).message });
     stopFollowing((error as Error).message);
   } finally {
     busy = false;
   }
+  // Somebody stopped it meanwhile.
+  if (!store.state.following && isPart() && !failed) void takeIn(false);
 }
 
 /** What came since is shown, and what comes, until a person looks elsewhere. */
@@ -133,7 +137,10 @@ export function stopFollowing(why = "No longer following. l goes on."): void {
   frame = 0;
   pace = undefined;
   store.set({ following: false, followed: null, notice: why });
+  if (isPart()) void takeIn(false);
 }
+
+const isPart = () => store.state.traces.some(({ from }) => from !== undefined);
 
 /** For the key: there may be nothing to follow. */
 export function toggleFollowing(): void {

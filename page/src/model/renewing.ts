@@ -115,7 +115,9 @@ export async function renewTraces(newest: boolean): Promise<boolean> {
     const loaded = await Promise.all(
       traces.map(async ({ number }): Promise<LoadedTrace> => {
         const backend = new Questions(new Network(number, renewal.generation));
-        return { number, backend, info: await backend.trace(), same: renewal.same };
+        const from = renewal.from[number] ?? undefined;
+        const info = await backend.trace();
+        return { number, backend, info, same: renewal.same, ...(from === undefined ? {} : { from }) };
       }),
     );
     const late = renewal.same === "nothing" ? [] : await knownLists(loaded, store.state.late);

@@ -20,6 +20,8 @@ export interface LoadedTrace {
   readonly info: TraceInfo;
   /** It is a later reading of the trace before: what has the numbers that it had there. */
   readonly same?: Renewal["same"];
+  /** What was before this time is not read, as the page follows; undefined: all is. */
+  readonly from?: number;
 }
 
 export interface Selected {

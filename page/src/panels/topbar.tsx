@@ -46,11 +46,21 @@ function Recording() {
   const grown = useStore((s) => s.grown);
   const following = useStore((s) => s.following);
   if (!growing) return null;
-  const title = following ? "Stay with what is shown (l)" : "Show what came since, and what comes (l)";
+  const traces = useStore((s) => s.traces);
+  const part = traces.find(({ from }) => from !== undefined);
+  const newest = part ? `: the newest ${duration(part.info.extent - part.from!)}` : "";
+  const less = part ? " What was before is not read meanwhile; stop for all of it." : "";
+  const title = following ? `Stay with what is shown (l).${less}` : "Show what came since, and what comes (l)";
   return (
     <span class="problems" data-follows>
       <button aria-pressed={following} title={title} onClick={toggleFollowing} data-testid="recording">
-        {following ? "Following" : grown ? "More was recorded: follow" : "Recording"}
+        {following
+          ? `Following${newest}`
+          : part
+            ? "Reading all of it"
+            : grown
+              ? "More was recorded: follow"
+              : "Recording"}
       </button>
     </span>
   );
