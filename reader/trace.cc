@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "reader/chunks.h"
+#include "reader/event_stream.h"
 #include "reader/file_bytes.h"
 #include "reader/model_builder.h"
 #include "reader/problems.h"
@@ -55,6 +56,7 @@ struct Trace::Impl {
   std::vector<Problem> problems{};
   bool complete = false;
   bool growing = false;
+  bool part = false;
   bool resolved = false;
   std::uint16_t minor = 0;
   // Columns of states, made of the log when they are asked for.
@@ -97,6 +99,50 @@ const std::vector<Process>& Trace::processes() const { return impl_->model.proce
 void Trace::complete_processes(const std::function<void(Process&)>& fill) {
   for (Process& process : impl_->model.processes) fill(process);
 }
+namespace {
+
+// Enters of calls that are under way, as blocks right before one of `sequence`.
+std::vector<StoredBlock> blocks_before(const EventStream& enters, std::uint64_t sequence) {
+  std::vector<StoredBlock> blocks = enters.blocks();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i].next_sequence = sequence - (blocks.size() - 1 - i);
+    blocks[i].sequence = blocks[i].next_sequence - 1;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+void Trace::leave_out(const LeftOut& left_out) {
+  TraceModel& model = impl_->model;
+  std::vector<StoredBlock> kept;
+  model.events = 0;
+  for (const Process& process : model.processes) {
+    for (std::size_t i = 0; i < process.threads.size(); ++i) {
+      const Thread& thread = process.threads[i];
+      TraceModel::Range& range = model.ranges[thread.process][i];
+      const std::span<const StoredBlock> blocks = std::span(model.blocks).subspan(range.first, range.count);
+      range.first = kept.size();
+      const auto found = left_out.find({thread.process, thread.index});
+      const std::size_t skipped = found == left_out.end() || found->second.blocks >= blocks.size()
+                                      ? 0
+                                      : found->second.blocks;
+      if (skipped != 0 && !found->second.calls.empty()) {
+        EventStream& enters = model.streams.emplace_back();
+        for (const CallUnderWay& call : found->second.calls) enters.put(call.begin, false, call.function);
+        for (const StoredBlock& block : blocks_before(enters, blocks[skipped].sequence)) kept.push_back(block);
+      }
+      kept.insert(kept.end(), blocks.begin() + static_cast<std::ptrdiff_t>(skipped), blocks.end());
+      range.count = kept.size() - range.first;
+      for (std::size_t at = range.first; at < kept.size(); ++at) model.events += kept[at].size();
+    }
+  }
+  model.blocks = std::move(kept);
+  impl_->part = !left_out.empty();
+}
+
+bool Trace::is_part() const { return impl_->part; }
+
 const Clock& Trace::clock() const { return impl_->model.clock; }
 const std::vector<SourceFile>& Trace::sources() const { return impl_->model.sources; }
 const std::vector<UntracedProgram>& Trace::untraced() const { return impl_->model.untraced; }

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "format/trace.h"
+#include "reader/left_out.h"
 #include "reader/model.h"
 #include "reader/samples.h"
 #include "reader/states.h"
@@ -55,6 +56,10 @@ class Trace {
   /// Right after it was opened, before anybody else looks: lets `fill` complete each process, as the names that a raw
   /// trace (not resolved()) lacks.
   void complete_processes(const std::function<void(Process&)>& fill);
+  /// The same: leaves out what the first blocks of some threads say. Calls that were under way go on.
+  void leave_out(const LeftOut& left_out);
+  /// Whether something was left out so.
+  bool is_part() const;
   /// Blocks of a thread in order of sequence.
   std::span<const StoredBlock> blocks(const Thread& thread) const;
   /// Reads their events. Good while the trace is open.

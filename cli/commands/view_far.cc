@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,19 @@ std::optional<std::string> file_of(const std::string& target) {
   return std::nullopt;
 }
 
+/// The same for as long as the file is as it is, so that a page goes on when its connection is there again; less than
+/// 2^52, as a page's numbers hold no more.
+std::uint64_t generation_of(const std::string& file) {
+  struct stat now {};
+  if (::stat(file.c_str(), &now) != 0) return 1;
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const auto part : {static_cast<std::uint64_t>(now.st_dev), static_cast<std::uint64_t>(now.st_ino),
+                          static_cast<std::uint64_t>(now.st_size), static_cast<std::uint64_t>(now.st_mtim.tv_sec),
+                          static_cast<std::uint64_t>(now.st_mtim.tv_nsec)})
+    hash = (hash ^ part) * 0x100000001b3U;
+  return (hash >> 12U) + 1;
+}
+
 int refuse(engine::FrameWriter& writer, const std::string& why) {
   static_cast<void>(writer.send(engine::FrameKind::kRefused, 0, why.substr(0, engine::kMostFrame)));
   return kExitFailed;
@@ -48,6 +62,7 @@ int answer_from(const std::string& file, bool keep) {
   traces.version = KARST_VERSION;
   traces.keep = keep;
   traces.asked = "/proc/self/exe";
+  traces.first_generation = generation_of(file);
   const auto source = engine::local_source(std::move(traces));
   if (!source) return refuse(writer, source.error().message);
   const Status status = engine::answer_frames(**source, STDIN_FILENO, STDOUT_FILENO);

@@ -91,6 +91,13 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, Index
   return build_of(listed(std::move(trace), progress), progress, preview);
 }
 
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build_part(reader::Trace trace, std::uint64_t origin,
+                                                           IndexProgress& progress) {
+  auto index = listed(std::move(trace), progress);
+  index->origin_ = origin;
+  return build_of(std::move(index), progress, nullptr);
+}
+
 Result<std::unique_ptr<TraceIndex>> TraceIndex::build_of(std::unique_ptr<TraceIndex> index, IndexProgress& progress,
                                                          Preview* preview) {
   // First, so that a preview has them.

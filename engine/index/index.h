@@ -110,6 +110,10 @@ class TraceIndex {
   static Result<std::unique_ptr<TraceIndex>> build(reader::Trace trace, IndexProgress& progress,
                                                    Preview* preview = nullptr);
 
+  /// Of one of which something was left out (reader::Trace::leave_out()); times count from `origin`, as before that.
+  static Result<std::unique_ptr<TraceIndex>> build_part(reader::Trace trace, std::uint64_t origin,
+                                                        IndexProgress& progress);
+
   bool from_cache() const { return mapping_ != nullptr; }
   /// Whether it is a preview's: threads with calls that are not there yet, no CPUs.
   bool is_partial() const { return partial_; }

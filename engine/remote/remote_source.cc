@@ -66,7 +66,8 @@ class RemoteSource : public Source {
       }
       if (!std::exchange(away_, true)) {
         Json json;
-        json.open('{').field("why", link_->is_lost() ? link_->loss().why : "karst there has ended").close('}');
+        const LinkLoss loss = link_->is_lost() ? link_->loss() : LinkLoss{"karst there has ended"};
+        json.open('{').field("why", loss.why).field("again", !loss.is_for_good).close('}');
         text += "\n\nevent: away\ndata: " + json.take() + "\n\n";
         return true;
       }
@@ -79,7 +80,7 @@ class RemoteSource : public Source {
       link_ = now;
       question_ = link_->begin("alive", parameters_);
       away_ = false;
-      text += "event: replaced\ndata: {}\n\n";
+      text += "event: back\ndata: {}\n\n";
       return true;
     }
 

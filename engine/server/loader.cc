@@ -8,19 +8,18 @@
 #include <new>
 #include <system_error>
 
+#include "analysis/selection.h"
 #include "base/json.h"
+#include "engine/index/newest_part.h"
+#include "symbols/open_trace.h"
 
 namespace karst::engine {
-namespace {
 
-/// Device and inode; 0: there is no such file.
-std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+Loader::Seen Loader::look_at(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size)};
 }
-
-}  // namespace
 
 Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
                Preview::Limits preview)
@@ -37,6 +36,17 @@ Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Ap
   thread_ = std::thread([this] { load(); });
 }
 
+Loader::Loader(const std::shared_ptr<Loader>& before, std::uint64_t events)
+    : files_(before->files_),
+      version_(before->version_),
+      server_(before->server_),
+      cache_(before->cache_),
+      newest_(events),
+      before_(before) {
+  for (std::size_t i = 0; i < files_.size(); ++i) progress_.push_back(std::make_unique<IndexProgress>());
+  thread_ = std::thread([this] { load(); });
+}
+
 Loader::~Loader() {
   for (const auto& progress : progress_) progress->stop = true;
   thread_.join();
@@ -46,19 +56,22 @@ void Loader::load() {
   std::string error;
   try {
     for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
-      identities_.push_back(identity_of(files_[i]));
-      auto index = TraceIndex::build(files_[i], *progress_[i], &cache_, files_.size() == 1 ? &preview_ : nullptr);
+      {
+        const std::lock_guard lock(mutex_);
+        seen_.push_back(look_at(files_[i]));
+      }
+      auto index = load_one(i);
       if (index) {
         traces_.push_back(std::move(*index));
       } else {
         error = index.error().message;
       }
     }
+    before_.reset();
     if (error.empty()) {
       std::vector<const TraceIndex*> traces;
       for (const auto& trace : traces_) traces.push_back(trace.get());
-      for (const TraceIndex* trace : traces)
-        growing_.push_back(trace->trace().growing() ? trace->trace().file_size() : 0);
+      note_sizes();
       api_ = std::make_unique<Api>(std::move(traces), version_);
       api_->set_server(server_);
     }
@@ -80,9 +93,46 @@ void Loader::load() {
   // While people look already.
   if (failed) return;
   try {
-    for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(*traces_[i], progress_[i]->stop);
+    // One that grows is another one a moment later.
+    for (std::size_t i = 0; i < traces_.size(); ++i)
+      if (!traces_[i]->trace().growing()) cache_.save(*traces_[i], progress_[i]->stop);
   } catch (const std::exception&) {  // then it is made again the next time
   }
+}
+
+Result<std::unique_ptr<TraceIndex>> Loader::load_one(std::size_t number) {
+  if (newest_ != 0) return load_part(number);
+  return TraceIndex::build(files_[number], *progress_[number], &cache_, files_.size() == 1 ? &preview_ : nullptr);
+}
+
+// Without what was left out before, and without more if there is more than enough. A recording that has ended is read
+// as a whole, as one is of which too little is known.
+Result<std::unique_ptr<TraceIndex>> Loader::load_part(std::size_t number) {
+  auto trace = symbols::open_trace(files_[number]);
+  if (!trace) return trace.error();
+  const TraceIndex* const known = before_->trace(number);
+  const bool same = known != nullptr && before_->is_there(number) && trace->growing();
+  const std::uint64_t origin = analysis::first_ticks(*trace);
+  left_out_.resize(files_.size());
+  if (same) {
+    const bool part = number < before_->left_out_.size();
+    left_out_[number] = newest_part(*trace, *known, part ? before_->left_out_[number] : reader::LeftOut(), newest_);
+  }
+  if (left_out_[number].empty()) return TraceIndex::build(std::move(*trace), *progress_[number]);
+  trace->leave_out(left_out_[number]);
+  return TraceIndex::build_part(std::move(*trace), origin, *progress_[number]);
+}
+
+bool Loader::is_part() const {
+  if (api() == nullptr) return newest_ != 0;
+  return std::any_of(traces_.begin(), traces_.end(), [](const auto& trace) { return trace->trace().is_part(); });
+}
+
+std::uint64_t Loader::part_from(std::size_t number) const {
+  std::uint64_t from = 0;
+  if (number < left_out_.size())
+    for (const auto& [thread, blocks] : left_out_[number]) from = std::max(from, blocks.until);
+  return from;
 }
 
 bool Loader::finished() const {
@@ -130,22 +180,33 @@ std::string Loader::error() const {
   return error_;
 }
 
+// As they were read: a file may have grown since it was looked at.
+void Loader::note_sizes() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < traces_.size(); ++i) {
+    seen_[i].ended = !traces_[i]->trace().growing();
+    seen_[i].size = traces_[i]->trace().file_size();
+  }
+}
+
 bool Loader::is_behind() const {
-  if (api() == nullptr) return false;
-  for (std::size_t i = 0; i < growing_.size(); ++i) {
-    std::error_code none;
-    if (growing_[i] != 0 && std::filesystem::file_size(files_[i], none) > growing_[i] && !none) return true;
+  const std::lock_guard lock(mutex_);
+  if (!finished_) return false;
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    const Seen now = look_at(files_[i]);
+    if (!seen_[i].ended && now.inode != 0 && (!now.same_file(seen_[i]) || now.size != seen_[i].size)) return true;
   }
   return false;
 }
 
 bool Loader::is_there(std::size_t number) const {
-  if (api() == nullptr || number >= identities_.size()) return false;
-  const auto now = identity_of(files_[number]);
-  return now.second != 0 && now == identities_[number];
+  const std::lock_guard lock(mutex_);
+  if (number >= seen_.size()) return false;
+  const Seen now = look_at(files_[number]);
+  return now.inode != 0 && now.same_file(seen_[number]);
 }
 
-std::string Loader::progress_json() const {
+std::string Loader::progress_json(std::uint64_t number, bool grown) const {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
   for (const auto& progress : progress_) {
@@ -156,7 +217,7 @@ std::string Loader::progress_json() const {
   const char* phase = !why.empty() ? "failed" : api() != nullptr ? "ready" : total == 0 ? "opening" : "rebuilding";
   Json json;
   json.open('{').field("phase", phase).field("done", done).field("total", total).field("error", why);
-  json.field("parts", preview_.parts()).field("grown", is_behind());
+  json.field("parts", preview_.parts()).field("grown", grown).field("generation", number);
   json.list("files", files_, [](const std::filesystem::path& file) { return file.filename().string(); }).close('}');
   return json.take();
 }

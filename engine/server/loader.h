@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "engine/api/api.h"
@@ -27,6 +26,8 @@ class Loader {
   /// `preview`: what is shown of one file before all of it is read; on_part is the loader's.
   Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
          Preview::Limits preview = {});
+  /// The same of files that `before` has read some of: their newest `events` are enough, twice as many at most.
+  Loader(const std::shared_ptr<Loader>& before, std::uint64_t events);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -38,8 +39,8 @@ class Loader {
   std::optional<Reply> preview(std::string_view path, const Parameters& parameters, Work* work);
   /// Threads that are to be read before others, as 0,3,7.
   void read_first(std::string_view threads);
-  /// api/progress.
-  std::string progress_json() const;
+  /// api/progress: of the generation `number`; `grown`: there is more in the file by now.
+  std::string progress_json(std::uint64_t number, bool grown) const;
   /// Neither at work any more, nor going to be.
   bool finished() const;
   /// Waits until it is finished.
@@ -48,13 +49,24 @@ class Loader {
   bool wait_for(std::chrono::milliseconds longest, bool picture = false);
   /// Why it failed; empty when it did not.
   std::string error() const;
-  /// A file that was still recorded has more in it by now.
+  /// A file that was still recorded has more in it by now, or there is another one under its name.
   bool is_behind() const;
+  /// Only the newest part of the files was read.
+  bool is_part() const;
+  /// Of one of the files, once api() is there: the time from which on all of it was read, in ticks; 0: from its begin.
+  std::uint64_t part_from(std::size_t number) const;
+  /// One of the traces; null until api() is there.
+  const TraceIndex* trace(std::size_t number) const {
+    return api() != nullptr && number < traces_.size() ? traces_[number].get() : nullptr;
+  }
   /// Whether the file `number` still has its name, and no other file.
   bool is_there(std::size_t number) const;
 
  private:
   void load();
+  Result<std::unique_ptr<TraceIndex>> load_one(std::size_t number);
+  Result<std::unique_ptr<TraceIndex>> load_part(std::size_t number);
+  void note_sizes();
 
   const std::vector<std::filesystem::path> files_;
   const std::string version_;
@@ -63,13 +75,25 @@ class Loader {
   std::vector<std::unique_ptr<TraceIndex>> traces_;
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;
-  std::vector<std::unique_ptr<IndexProgress>> progress_;             // by file
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> identities_;  // by file, once ready: device and inode
-  std::vector<std::uint64_t> growing_;  // by file, once ready: how large it was; 0: its recording has ended
+  const std::uint64_t newest_ = 0;                        // events that are enough; 0: all are wanted
+  std::shared_ptr<const Loader> before_;                  // while it is needed
+  std::vector<reader::LeftOut> left_out_;                 // by file, of what is read in part
+  std::vector<std::unique_ptr<IndexProgress>> progress_;  // by file
+  /// What a file was when it was opened.
+  struct Seen {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;  ///< 0: there was no such file
+    std::uint64_t size = 0;
+    bool ended = false;  ///< its recording; what happens to it from then on is no growth
+
+    bool same_file(const Seen& other) const { return device == other.device && inode == other.inode; }
+  };
+  static Seen look_at(const std::filesystem::path& file);
   Preview preview_;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
+  std::vector<Seen> seen_;  // by file, as far as they were opened
   std::string error_;
   // Made before, as there may be no memory for them then.
   std::string no_memory_ =

@@ -3,29 +3,40 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "engine/cut/cut.h"
+#include "engine/server/generations.h"
 #include "engine/server/jobs.h"
-#include "engine/server/loader.h"
+#include "engine/server/renewal.h"
 
 namespace karst::engine {
 namespace {
 
-constexpr auto kTick = std::chrono::milliseconds(250);
+constexpr auto kSourceTick = std::chrono::milliseconds(250);
 constexpr int kLongestWait = 80;  // ticks that `api/progress?wait=1` takes to answer
 
 std::string_view value_of(const Parameters& parameters, std::string_view name) {
   const auto found = parameters.find(name);
   return found == parameters.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::optional<std::uint64_t> number_of(const Parameters& parameters) {
+  const std::string_view text = value_of(parameters, "generation");
+  std::uint64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 SourceReply whole(std::string json) {
@@ -36,15 +47,25 @@ SourceReply whole(std::string json) {
 
 class LocalSource : public Source {
  public:
-  explicit LocalSource(LocalOptions options) : options_(std::move(options)), loader_(load()) {}
+  explicit LocalSource(LocalOptions options)
+      : options_(std::move(options)),
+        generations_(
+            [this](const auto& before, bool newest) {
+              const bool part = newest && before != nullptr && before->api() != nullptr;
+              return part ? std::make_shared<Loader>(before, options_.newest_events) : load();
+            },
+            options_.first_generation) {}
 
   SourceReply answer(std::string_view path, const Parameters& parameters) override {
     if (path == "alive") return keep_alive(std::string(value_of(parameters, "page")));
     if (path == "progress") return progress(parameters);
     if (path == "first") {
-      current()->read_first(value_of(parameters, "threads"));
+      if (const Generation from = asked(parameters); from.loader != nullptr)
+        from.loader->read_first(value_of(parameters, "threads"));
       return whole("{}");
     }
+    if (path == "renew") return renew(parameters);
+    if (path == "hold") return hold(parameters);
     if (path == "stop") {
       jobs_.stop(value_of(parameters, "job"));
       return whole("{}");
@@ -54,14 +75,9 @@ class LocalSource : public Source {
     return data(path, parameters);
   }
 
-  /// With what a file that grows has by now.
   void page_is_opened() override {
-    const std::shared_ptr<Loader> before = current();
-    if (!before->finished() || !before->is_behind()) return;
     try {
-      std::shared_ptr<Loader> fresh = load();
-      const std::lock_guard lock(mutex_);
-      loader_ = std::move(fresh);
+      generations_.open();
     } catch (const std::system_error&) {  // then what is there is shown
     }
   }
@@ -75,7 +91,7 @@ class LocalSource : public Source {
     jobs_.stop_all();
   }
 
-  std::string failure() const override { return current()->error(); }
+  std::string failure() const override { return generations_.newest().loader->error(); }
 
  private:
   std::shared_ptr<Loader> load() const {
@@ -86,9 +102,10 @@ class LocalSource : public Source {
     return std::make_shared<Loader>(options_.files, options_.version, about, IndexCache::of_user(), options_.preview);
   }
 
-  std::shared_ptr<Loader> current() const {
-    const std::lock_guard lock(mutex_);
-    return loader_;
+  /// What the question is about: the newest, unless it names one. An answer that nobody can give has no loader.
+  Generation asked(const Parameters& parameters) const {
+    if (!parameters.contains("generation")) return generations_.newest();
+    return generations_.find(number_of(parameters).value_or(0));
   }
 
   bool is_stopping() const {
@@ -98,33 +115,72 @@ class LocalSource : public Source {
 
   // In slices, so that a server that ends need not wait.
   SourceReply progress(const Parameters& parameters) {
-    const std::shared_ptr<Loader> now = current();
+    const Generation now = asked(parameters);
+    if (now.loader == nullptr) return gone();
     for (int i = 0; parameters.contains("wait") && i < kLongestWait && !is_stopping(); ++i)
-      if (now->wait_for(kTick, value_of(parameters, "wait") == "picture")) break;
-    return whole(now->progress_json());
+      if (now.loader->wait_for(kSourceTick, value_of(parameters, "wait") == "picture")) break;
+    return whole(now.loader->progress_json(now.number, now.loader->is_behind()));
+  }
+
+  // For a page that has a generation and wants what came since.
+  SourceReply renew(const Parameters& parameters) {
+    for (int i = 0; i < kLongestWait && !is_stopping(); ++i) {
+      Generations::Step step;
+      try {
+        step = generations_.renew(number_of(parameters).value_or(0), value_of(parameters, "newest") == "1");
+      } catch (const std::system_error&) {
+        return error_reply(507, "the system gives no thread to read the trace again");
+      }
+      if (step.state == Generations::State::kReady) return renewed(parameters, step.generation);
+      if (step.state == Generations::State::kPausing) {
+        std::unique_lock lock(mutex_);
+        stopping_changed_.wait_for(lock, kSourceTick / 4, [this] { return stopping_; });
+        continue;
+      }
+      const bool finished = step.generation.loader->wait_for(kSourceTick);
+      const std::string why = step.generation.loader->error();
+      if (finished && !why.empty()) return error_reply(500, why);
+    }
+    return not_ready(generations_.newest());
+  }
+
+  SourceReply renewed(const Parameters& parameters, const Generation& now) {
+    generations_.hold(value_of(parameters, "page"), now.number, false);
+    const Generation before = generations_.find(number_of(parameters).value_or(0));
+    return whole(renewal_json(before, now, options_.files.size(), value_of(parameters, "calls")));
+  }
+
+  SourceReply hold(const Parameters& parameters) {
+    if (!generations_.hold(value_of(parameters, "page"), number_of(parameters).value_or(0), true)) return gone();
+    return whole("{}");
   }
 
   Reply data(std::string_view path, const Parameters& parameters) {
     Jobs::Running job(jobs_, value_of(parameters, "job"));
-    const std::shared_ptr<Loader> from = current();
-    Api* api = from->api();
+    const Generation from = asked(parameters);
+    if (from.loader == nullptr) return gone();
+    Api* api = from.loader->api();
     if (api == nullptr) {
       try {
-        if (auto reply = from->preview(path, parameters, job.work())) return std::move(*reply);
+        if (auto reply = from.loader->preview(path, parameters, job.work())) return std::move(*reply);
       } catch (const std::bad_alloc&) {
         // Whoever reads the trace meets this, too, and says so.
       }
-      api = from->api();  // it goes when all is there, not before
+      api = from.loader->api();  // it goes when all is there, not before
     }
-    if (api == nullptr) return not_ready(*from);
+    if (api == nullptr) return not_ready(from);
     return api->answer(path, parameters, job.work());
   }
 
-  static Reply not_ready(const Loader& from) {
-    const std::string why = from.error();
+  static Reply gone() {
+    return error_reply(410, "the trace was read again, and what this page shows of it was let go: ask api/renew");
+  }
+
+  static Reply not_ready(const Generation& from) {
+    const std::string why = from.loader->error();
     Json json;
     json.open('{').field("error", why.empty() ? "the trace is being opened" : why);
-    json.key("progress").raw(from.progress_json()).close('}');
+    json.key("progress").raw(from.loader->progress_json(from.number, false)).close('}');
     Reply reply;
     reply.status = 503;
     reply.body = json.take();
@@ -140,13 +196,14 @@ class LocalSource : public Source {
   // What SQL answers, by a process of its own.
   Reply ask(const std::string& what, const Parameters& parameters) {
     if (options_.asked.empty()) return error_reply(404, "this server answers no SQL");
-    const std::shared_ptr<Loader> from = current();
-    if (from->api() == nullptr) return not_ready(*from);
+    const Generation from = asked(parameters);
+    if (from.loader == nullptr) return gone();
+    if (from.loader->api() == nullptr) return not_ready(from);
     const std::string_view number = value_of(parameters, "trace");
     const std::size_t trace = number == "1" ? 1 : 0;
     if (trace >= options_.files.size() || (number != "" && number != "0" && number != "1"))
       return error_reply(400, "there is no trace " + std::string(number));
-    if (!from->is_there(trace))
+    if (!from.loader->is_there(trace))
       return error_reply(409, "the trace's file was replaced or removed since the page read it: open the page again");
     Jobs::Running job(jobs_, value_of(parameters, "job"));
     const bool is_heavy = what != "schema";
@@ -171,24 +228,27 @@ class LocalSource : public Source {
 
   // An event stream: lives as long as the page does. What the page asked for ends with it.
   SourceReply keep_alive(std::string name) {
+    generations_.begin_page(name);
     // Goes with the last copy of the stream, whatever ended it.
-    const std::shared_ptr<void> page(nullptr, [this, name = std::move(name)](void*) { jobs_.stop_all_of(name); });
+    const std::shared_ptr<void> page(nullptr, [this, name](void*) {
+      jobs_.stop_all_of(name);
+      generations_.end_page(name);
+    });
     SourceReply reply;
     reply.type = "text/event-stream";
-    // A page that is there when another one is opened with more keeps what it has: its places are of that.
-    reply.stream = [this, page, from = current(), last = std::string(),
+    reply.stream = [this, page, name = std::move(name), last = std::string(),
                     last_jobs = std::string("{}")](std::string& events) mutable {
       // Not before the first: a page is to hear at once.
       if (!last.empty()) {
         std::unique_lock lock(mutex_);
-        stopping_changed_.wait_for(lock, kTick, [this] { return stopping_; });
+        stopping_changed_.wait_for(lock, kSourceTick, [this] { return stopping_; });
       }
       if (is_stopping()) return false;
-      const std::string now = from->progress_json();
+      const Generation newest = generations_.newest();
+      const std::string now = newest.loader->progress_json(newest.number, generations_.is_behind(name));
       // A comment keeps asking the connection whether somebody is there.
       events = now == last ? std::string(":\n\n") : "event: progress\ndata: " + now + "\n\n";
       last = now;
-      if (from != current()) events += "event: replaced\ndata: {}\n\n";
       const std::string at_work = jobs_.progress_json();
       if (at_work != last_jobs) events += "event: jobs\ndata: " + at_work + "\n\n";
       last_jobs = at_work;
@@ -199,9 +259,9 @@ class LocalSource : public Source {
 
   const LocalOptions options_;
   Jobs jobs_;
+  Generations generations_;
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable stopping_changed_;
-  std::shared_ptr<Loader> loader_;  // see current()
   bool stopping_ = false;
   bool is_asked_ = false;  // by SQL
 };

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
 // The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { Network, prepareTiles, stayAlive, whileReading } from "./backend/network";
+import { hold, Network, prepareTiles, stayAlive, wasLetGo, whenLetGo, whileReading } from "./backend/network";
 import { Questions } from "./backend/questions";
 import type { Backend, Progress } from "./backend/types/backend";
 import { onKey } from "./model/keys";
 import { onCopy } from "./model/copying";
-import { completeSelection as completeSelectionOf } from "./model/actions";
+import { completeSelection as completeSelectionOf, whenMoved } from "./model/actions";
 import { attempt } from "./model/attempt";
 import type { Theme } from "./model/colour";
-import { follows, goOnFollowing, hearOfAnother, hearOfGrowth, letHandsStopIt, newestView } from "./model/following";
+import {
+  follow,
+  follows,
+  goOnFollowing,
+  grows,
+  hearOfGrowth,
+  letHandsStopIt,
+  stopFollowing,
+  takeInWhatIsThere,
+} from "./model/following";
 import { keptTarget } from "./model/frames";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
 import { plain, threadName } from "./model/names";
@@ -101,14 +110,27 @@ function Failure({ message }: { message: string }) {
 /** Shows what there is of the trace, until all is; the event stream tells of the progress meanwhile. */
 async function openServer(): Promise<void> {
   prepareTiles();
-  const first = new Questions(new Network(0));
-  await whileReading(async () => {
+  for (;;) {
+    try {
+      return await openGeneration();
+    } catch (error) {
+      // Other pages had it read again, before the server heard that this one has it: then there is a newer one.
+      if (!wasLetGo(error) || store.state.traces.length > 0) throw error;
+    }
+  }
+}
+
+async function openGeneration(): Promise<void> {
+  let first: Questions | undefined;
+  await whileReading(async (generation) => {
+    store.set({ generation });
+    first ??= new Questions(new Network(0, generation));
     // It may have been read to its end a moment ago: then there is nothing more to come.
     if (store.state.traces.length > 0 && !store.state.traces[0]!.info.reading) return;
     const info = await first.trace();
     const loaded: LoadedTrace[] = [{ number: 0, backend: first, info }];
     if (info.traces > 1) {
-      const second = new Questions(new Network(1));
+      const second = new Questions(new Network(1, generation));
       loaded.push({ number: 1, backend: second, info: await second.trace() });
     }
     show(loaded);
@@ -139,6 +161,7 @@ function show(loaded: LoadedTrace[]): void {
     store.set(info.reading ? { ...change, selected: null, explained: null, baseline: null, highlight: null } : change);
   }
   if (info.reading) return;
+  if (grows()) watchGrowth();
   const { fresh } = opened;
   delete opened.fresh;
   // Once: a server that reads again tells the same trace.
@@ -147,6 +170,14 @@ function show(loaded: LoadedTrace[]): void {
   if (alone && fresh === store.state.view && !store.state.selected)
     void attempt(() => openOnFinding(fresh, opened.kept));
   else void attempt(completeSelection);
+}
+
+/** Once: of a recording that goes on. */
+function watchGrowth(): void {
+  goOnFollowing();
+  letHandsStopIt();
+  whenMoved(stopFollowing);
+  if (follows()) follow();
 }
 
 /** How the page was opened: what is seen as long as nobody has chosen a view; which moment the address names. */
@@ -201,17 +232,12 @@ function startState(traces: LoadedTrace[]): Partial<State> {
   } catch {
     // Storage may be forbidden.
   }
-  if (follows() && traces.some((t) => t.info.growing)) {
-    said.following = true;
-    goOnFollowing();
-    said.view = newestView(said.view, total);
-  }
+  const goesOn = follows() && grows();
   said.frameTarget = keptTarget();
   const kept = /^#kept=(\d+)$/.exec(location.hash);
   if (kept) opened.kept = Number(kept[1]);
-  if (!said.following && (kept || location.hash.length < 2)) opened.fresh = said.view;
+  if (!goesOn && (kept || location.hash.length < 2)) opened.fresh = said.view;
   watchHands();
-  letHandsStopIt();
   said.dockHeight = Math.round(Math.min(360, Math.max(180, window.innerHeight * 0.36)));
   return said;
 }
@@ -278,7 +304,7 @@ export function App() {
     hearOfGrowth(progress.grown === true);
   };
   const [failure, setFailure] = useState("");
-  const [lost, setLost] = useState(false);
+  const [lost, setLost] = useState<string | null>(null); // "": the server here does not answer
   const traces = useStore((s) => s.traces);
   const help = useStore((s) => s.help);
   const [opening, setOpening] = useState(false);
@@ -300,13 +326,12 @@ export function App() {
   useEffect(() => {
     const embedded = textOf("karst-embedded");
     let stop = () => {};
+    whenLetGo(takeInWhatIsThere);
     if (!embedded && !takesFiles)
-      stayAlive(
-        onProgress,
-        hearOfAnother,
-        () => setLost(true),
-        () => setLost(false),
-      );
+      stayAlive(onProgress, setLost, () => {
+        setLost(null);
+        if (store.state.generation > 0) hold(store.state.generation);
+      });
     const opened = embedded
       ? carried()
           .then(({ openEmbedded }) => openEmbedded(embedded, onProgress))
@@ -336,10 +361,15 @@ export function App() {
     <>
       <TopBar />
       <main class="page">
-        {lost && (
+        {lost === "" && (
           <div class="lost" role="alert">
             The karst process that serves this page does not answer; what is on screen stays. Start{" "}
             <code>karst view</code> again for more.
+          </div>
+        )}
+        {lost && (
+          <div class="lost" role="alert">
+            {lost}
           </div>
         )}
         {(range || aggregated) && (

@@ -165,7 +165,7 @@ class FarView(unittest.TestCase):
         with urllib.request.urlopen(url + "api/alive?page=x", timeout=TIMEOUT) as events:
             self.cut(viewer)
             seen = []
-            while "event: replaced" not in seen:
+            while "event: back" not in seen:
                 seen.append(events.readline().decode().strip())
             self.assertIn("event: away", seen)
             self.assertIn("connection", seen[seen.index("event: away") + 1])

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "engine/server/local_source.h"
@@ -51,7 +52,9 @@ class ServerTest : public testing::Test {
                            }});
   }
   void start(bool keep, std::chrono::milliseconds patience = 60s, engine::Preview::Limits preview = {}) {
-    auto source = engine::local_source({{file_}, "1", keep, std::move(preview)});
+    engine::LocalOptions options{{file_}, "1", keep, std::move(preview)};
+    options.newest_events = newest_events_;
+    auto source = engine::local_source(std::move(options));
     ASSERT_TRUE(source.ok());
     auto server = engine::Server::start({keep, patience}, std::move(*source));
     ASSERT_TRUE(server.ok());
@@ -84,6 +87,7 @@ class ServerTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false;
+  std::uint64_t newest_events_ = 8'000'000;
   std::unique_ptr<engine::Server> server_;
   std::thread thread_;
   std::atomic<bool> ended_ = false;
@@ -118,57 +122,206 @@ TEST_F(ServerTest, ServesThePageAndItsData) {
   EXPECT_NE(get(path_ + "api/progress")->body.find("\"phase\":\"ready\""), std::string::npos);
 }
 
-// A page that is opened shows what the file of a recording has by then; pages that are open hear of it.
-TEST_F(ServerTest, AFileThatGrowsIsReadAgainForThePage) {
-  auto writer = writing::TraceWriter::create(file_);
-  ASSERT_TRUE(writer.ok());
-  writer->pack_events();
-  reader::Process process;
-  process.threads.emplace_back().tid = 7;
-  writer->add_processes({&process, 1});
-  writer->add_threads(0, process.threads);
-  const format::Event call[] = {format::make_event(1000, false, 1), format::make_event(1001, true, 1)};
-  writer->add_block(0, 0, 0, 1000, call);
-  ASSERT_TRUE(writer->grow().ok());
-  writer->flush();
-  start(true);
-  const auto has = [this](const std::string& path, const std::string& part) {
+// A file that is still recorded: a thread that called once, and more() calls.
+class GrowingTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    ServerTest::SetUp();
+    begin();
+  }
+  void begin() {
+    auto created = writing::TraceWriter::create(file_);
+    ASSERT_TRUE(created.ok());
+    writer_.emplace(std::move(*created));
+    writer_->pack_events();
+    reader::Process process;
+    process.threads.emplace_back().tid = 7;
+    writer_->add_processes({&process, 1});
+    writer_->add_threads(0, process.threads);
+    blocks_ = 0;
+    more();
+    ASSERT_TRUE(writer_->grow().ok());
+    writer_->flush();
+  }
+  void more() {
+    const std::uint64_t at = 1000 * ++blocks_;
+    const format::Event call[] = {format::make_event(at, false, 1), format::make_event(at + 1, true, 1)};
+    writer_->add_block(0, 0, blocks_ - 1, at, call);
+    writer_->flush();
+  }
+  bool has(const std::string& path, const std::string& part) {
     const auto answer = get_data(path);
     return answer && answer->body.find(part) != std::string::npos;
+  }
+  /// A page's connection, until it goes out of scope.
+  class Page {
+   public:
+    Page(int port, const std::string& address) : client_("127.0.0.1", port) {
+      client_.set_read_timeout(20s);
+      thread_ = std::thread([this, address] {
+        client_.Get(address.c_str(), [this](const char* data, std::size_t size) {
+          const std::lock_guard lock(mutex_);
+          heard_.append(data, size);
+          return !gone_;
+        });
+      });
+      while (heard().empty()) std::this_thread::sleep_for(1ms);
+    }
+    ~Page() {
+      gone_ = true;
+      thread_.join();
+    }
+    std::string heard() {
+      const std::lock_guard lock(mutex_);
+      return heard_;
+    }
+
+   private:
+    httplib::Client client_;
+    std::mutex mutex_;
+    std::string heard_;
+    std::atomic<bool> gone_ = false;
+    std::thread thread_;
   };
+
+  std::optional<writing::TraceWriter> writer_;
+  std::uint64_t blocks_ = 0;
+};
+
+// A page that is opened shows what the file of a recording has by then.
+TEST_F(GrowingTest, APageThatIsOpenedHasWhatCame) {
+  start(true);
   EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
   EXPECT_TRUE(has("api/trace", "\"growing\":true"));
-  EXPECT_TRUE(has("api/progress", "\"grown\":false"));
+  EXPECT_TRUE(has("api/progress", "\"grown\":false,\"generation\":1,"));
   EXPECT_EQ(get(path_)->status, 200);
-  writer->add_block(0, 0, 1, 2000, call);
-  writer->flush();
+  more();
   EXPECT_TRUE(has("api/progress", "\"grown\":true"));
-  // A page that is there keeps its numbers.
   EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
   EXPECT_EQ(get(path_ + "index.html")->status, 200);
   EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
-  std::string heard;
-  httplib::Client page("127.0.0.1", port_);
-  page.set_read_timeout(20s);
-  std::atomic<bool> begun = false;
-  std::thread listener([&] {
-    page.Get((path_ + "api/alive").c_str(), [&](const char* data, std::size_t size) {
-      heard.append(data, size);
-      begun = true;
-      return heard.find("event: replaced") == std::string::npos;
-    });
-  });
-  while (!begun) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(get(path_)->status, 200);
-  listener.join();
-  EXPECT_NE(heard.find("event: replaced"), std::string::npos);
   EXPECT_TRUE(has("api/trace", "\"calls\":2,"));
   EXPECT_TRUE(has("api/progress", "\"grown\":false"));
-  ASSERT_TRUE(writer->finish().ok());
+  ASSERT_TRUE(writer_->finish().ok());
   EXPECT_TRUE(has("api/progress", "\"grown\":true"));
   EXPECT_EQ(get(path_)->status, 200);
   EXPECT_TRUE(has("api/trace", "\"growing\":false"));
   EXPECT_TRUE(has("api/progress", "\"grown\":false"));
+}
+
+TEST_F(GrowingTest, PagesKeepTheirGenerationUntilTheyTakeTheNext) {
+  start(true);
+  ASSERT_TRUE(has("api/trace", "\"calls\":1,"));
+  auto one = std::make_optional<Page>(port_, path_ + "api/alive?page=one");
+  auto two = std::make_optional<Page>(port_, path_ + "api/alive?page=two");
+  more();
+  const std::string renewed = get_data("api/renew?page=one&generation=1&calls=0.0.0,0.0.7,0.3.0,x")->body;
+  EXPECT_EQ(renewed,
+            "{\"generation\":2,\"same\":\"calls\",\"shift\":0,\"from\":[null],\"calls\":[[0,0,0],null,null,null],"
+            "\"threads\":[[0]]}");
+  // Both answer while the page turns to the next one.
+  EXPECT_TRUE(has("api/trace?generation=1", "\"calls\":1,"));
+  EXPECT_TRUE(has("api/trace?generation=2", "\"calls\":2,"));
+  EXPECT_EQ(get_data("api/hold?page=one&generation=2")->status, 200);
+  EXPECT_TRUE(has("api/trace?generation=1", "\"calls\":1,")) << "page two has it";
+  // Page two hears that there is more, though the file has not grown since.
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  while (two->heard().find("\"grown\":true") == std::string::npos && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_NE(two->heard().find("\"grown\":true"), std::string::npos);
+  EXPECT_EQ(two->heard().find("replaced"), std::string::npos);
+  two.reset();
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (get_data("api/trace?generation=1")->status == 200 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(get_data("api/trace?generation=1")->status, 410);
+  EXPECT_EQ(get_data("api/hold?page=one&generation=1")->status, 410);
+  EXPECT_EQ(get_data("api/progress?generation=1")->status, 410);
+  for (const char* const wrong : {"-1", "9", "x", "99999999999999999999999", ""})
+    EXPECT_EQ(get_data("api/trace?generation=" + std::string(wrong))->status, 410) << wrong;
+  // What is asked by somebody who has nothing is not the same as anything.
+  EXPECT_TRUE(has("api/renew", "\"generation\":2,\"same\":\"nothing\""));
+}
+
+// A page that holds on to what it has, however often it asks, does not make the server keep everything.
+TEST_F(GrowingTest, TheOldestGenerationsAreLetGo) {
+  start(true);
+  ASSERT_TRUE(has("api/trace", "\"calls\":1,"));
+  auto one = std::make_optional<Page>(port_, path_ + "api/alive?page=one");
+  for (int i = 1; i < 8; ++i) {
+    more();
+    EXPECT_TRUE(has("api/renew?page=one&generation=" + std::to_string(i),
+                    "\"generation\":" + std::to_string(i + 1) + ","));
+  }
+  EXPECT_EQ(get_data("api/trace?generation=3")->status, 410);
+  EXPECT_EQ(get_data("api/trace?generation=4")->status, 200);
+}
+
+// While a page follows, the newest part is read; calls that are under way have their true begin in it.
+TEST_F(GrowingTest, APageThatFollowsHasTheNewestPart) {
+  newest_events_ = 4;
+  const format::Event outer[] = {format::make_event(2000, false, 5)};
+  writer_->add_block(0, 0, blocks_++, 2000, outer);
+  writer_->flush();
+  start(true);
+  ASSERT_TRUE(has("api/trace", "\"calls\":2,"));
+  const auto begin_of = [this](const std::string& call) {
+    const std::string body = get_data("api/call?thread=0&" + call)->body;
+    const std::size_t at = body.find("\"begin\":");
+    return at == std::string::npos ? body : body.substr(at, body.find(',', at) - at);
+  };
+  const std::string begin = begin_of("index=1&generation=1");
+  auto one = std::make_optional<Page>(port_, path_ + "api/alive?page=one");
+  std::uint64_t generation = 1;
+  std::string renewed;
+  std::size_t kept_rows = 0;
+  while (generation < 12) {
+    more();
+    const std::string has = std::to_string(generation);
+    renewed = get_data("api/renew?page=one&newest=1&generation=" + has + "&calls=0.0.0")->body;
+    kept_rows += renewed.find("\"same\":\"calls\"") != std::string::npos ? 1 : 0;
+    EXPECT_EQ(renewed.find("\"same\":\"nothing\""), std::string::npos) << renewed;
+    EXPECT_EQ(renewed.find("\"same\":\"file\""), std::string::npos) << renewed;
+    EXPECT_EQ(get_data("api/hold?page=one&generation=" + std::to_string(++generation))->status, 200);
+  }
+  // It begins anew now and then, not each time.
+  EXPECT_GT(kept_rows, 4U);
+  EXPECT_LT(kept_rows, 11U);
+  EXPECT_EQ(renewed.find("\"from\":[null]"), std::string::npos) << renewed;
+  const std::string facts = get_data("api/trace?generation=12")->body;
+  const std::size_t at = facts.find("\"calls\":") + 8;
+  const int calls = std::stoi(facts.substr(at));
+  EXPECT_GE(calls, 3);
+  EXPECT_LE(calls, 5);
+  EXPECT_EQ(begin_of("index=0&generation=12"), begin);
+  // All of it, when the page stops: the call is where it was.
+  const std::string whole = get_data("api/renew?page=one&generation=12&calls=0.0.0")->body;
+  EXPECT_NE(whole.find("\"from\":[null]"), std::string::npos) << whole;
+  EXPECT_NE(whole.find("\"calls\":[[0,0,1]]"), std::string::npos) << whole;
+  EXPECT_TRUE(has("api/trace?generation=13", "\"calls\":13,"));
+}
+
+TEST_F(GrowingTest, AReplacedFileIsAnotherOneAndADamagedOneIsTold) {
+  start(true);
+  ASSERT_TRUE(has("api/trace", "\"calls\":1,"));
+  auto one = std::make_optional<Page>(port_, path_ + "api/alive?page=one");
+  std::filesystem::rename(file_, directory_ / "old.karst");
+  std::ofstream(file_) << "no trace, but some text that is as long as a header may be, and then some";
+  const auto refused = get_data("api/renew?page=one&generation=1");
+  EXPECT_EQ(refused->status, 500);
+  EXPECT_NE(refused->body.find("app.karst"), std::string::npos);
+  EXPECT_TRUE(has("api/trace?generation=1", "\"calls\":1,"));
+  EXPECT_TRUE(has("api/trace", "\"calls\":1,"));
+  std::filesystem::remove(file_);
+  test::SampleTrace sample;
+  test::fill_random(sample, {});
+  auto writer = writing::TraceWriter::create(file_);
+  ASSERT_TRUE(writer.ok());
+  sample.write(*writer);
+  const auto other = get_data("api/renew?page=one&generation=1&calls=0.0.0");
+  EXPECT_NE(other->body.find("\"same\":\"nothing\""), std::string::npos) << other->body;
+  EXPECT_NE(other->body.find("\"calls\":[null]"), std::string::npos) << other->body;
 }
 
 TEST_F(ServerTest, WaitsForTheTraceWhenAskedTo) {

@@ -70,43 +70,78 @@ export function prepareTiles(): void {
   fetcher ??= new TileFetcher();
 }
 
-/** What is asked of trace `number` of the server's. */
+const LET_GO = 410;
+
+let onLetGo = () => {};
+/** Called when the server has let go what this page shows, as it does when it reads a file again and again. */
+export function whenLetGo(callback: () => void): void {
+  onLetGo = callback;
+}
+
+function isLetGo(status: number | undefined): boolean {
+  if (status === LET_GO) onLetGo();
+  return status === LET_GO;
+}
+
+/** Whether a question failed for that. */
+export const wasLetGo = (error: unknown): boolean =>
+  (error as Error).name === "AbortError" || (error instanceof BackendError && error.status === LET_GO);
+
+/** What is asked of trace `number` of the server's, as it was in this generation. */
 export class Network implements Transport {
   readonly kind = "server";
 
-  constructor(private readonly number: number) {}
+  constructor(
+    private readonly number: number,
+    private readonly generation: number,
+  ) {}
+
+  private address(path: string, parameters: Parameters): string {
+    return address(path, this.number, { ...parameters, generation: this.generation });
+  }
+
+  private async ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+    try {
+      return await ask(this.address(path, parameters), signal);
+    } catch (error) {
+      // What was let go is asked for again when the page has what is there now.
+      if (error instanceof BackendError && isLetGo(error.status)) throw new DOMException("let go", "AbortError");
+      throw error;
+    }
+  }
 
   async json(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Json> {
     const job = signal && startJob(signal, stopJob);
-    return await (await ask(address(path, this.number, { ...parameters, job }), signal)).json();
+    return await (await this.ask(path, { ...parameters, job }, signal)).json();
   }
 
   async bytes(path: string, parameters: Parameters): Promise<ArrayBuffer> {
-    return await (await ask(address(path, this.number, parameters))).arrayBuffer();
+    return await (await this.ask(path, parameters)).arrayBuffer();
   }
 
   async tiles(parameters: Parameters, signal?: AbortSignal): Promise<RawTiles> {
     prepareTiles();
     // Calls of one function are sought among all; other tiles are there at once.
     const job = signal && parameters.function !== undefined ? startJob(signal, stopJob) : undefined;
-    const answer = await fetcher!.fetch(address("tiles", this.number, { ...parameters, job }), signal);
-    if (answer.status === -1) throw new DOMException("aborted", "AbortError");
+    const answer = await fetcher!.fetch(this.address("tiles", { ...parameters, job }), signal);
+    if (answer.status === -1 || isLetGo(answer.status)) throw new DOMException("aborted", "AbortError");
     if (!answer.tiles) throw new BackendError(answer.status ? answer.error! : lostServer, answer.status);
     return answer.tiles;
   }
 
   wish(path: string, parameters: Parameters): void {
-    fetch(address(path, this.number, parameters)).catch(() => undefined);
+    fetch(this.address(path, parameters)).catch(() => undefined);
   }
 
-  address(path: string, parameters: Parameters): string {
-    return address(path, this.number, parameters);
+  fileAddress(path: string, parameters: Parameters): string {
+    return this.address(path, parameters);
   }
 }
 
 /** How far the server is; fails with what opening the traces failed with. `wait`: when there is something to say, or after some seconds. */
-async function progress(wait?: "picture" | "whole"): Promise<Progress> {
-  const now: Progress = await (await ask(address("progress", 0, { wait: wait === "whole" ? 1 : wait }))).json();
+async function progress(wait?: "picture" | "whole", generation?: number): Promise<Progress> {
+  const parameters = { wait: wait === "whole" ? 1 : wait, generation };
+  const now: Progress = await (await ask(address("progress", 0, parameters))).json();
   if (now.phase === "failed") throw new BackendError(now.error);
   return now;
 }
@@ -117,21 +152,23 @@ const LEAST_PAUSE = 150; // ms
  * Calls `show` when there is something to be seen of the trace, whenever there is more, and once more when it is ready to be
  * asked about; returns then.
  */
-export async function whileReading(show: () => Promise<void>): Promise<void> {
+export async function whileReading(show: (generation: number) => Promise<void>): Promise<void> {
   let now = await progress("picture");
-  while (now.phase !== "ready" && now.parts === 0) now = await progress("picture");
+  const { generation } = now;
+  hold(generation);
+  while (now.phase !== "ready" && now.parts === 0) now = await progress("picture", generation);
   let ready = now.phase === "ready";
   const end = ready
     ? Promise.resolve()
     : (async () => {
-        while (!ready) ready = (await progress("whole")).phase === "ready";
+        while (!ready) ready = (await progress("whole", generation)).phase === "ready";
       })();
   end.catch(() => undefined); // whoever waits for it is told
   for (let shown = 0; !ready;) {
     const begin = performance.now();
     if (now.parts !== shown) {
       shown = now.parts;
-      await show().catch((error: Error) => {
+      await show(generation).catch((error: Error) => {
         // Nothing is shown at this moment; what comes of the trace is told in the end.
         if (!(error instanceof BackendError) || error.status !== 503) throw error;
       });
@@ -139,17 +176,56 @@ export async function whileReading(show: () => Promise<void>): Promise<void> {
     // The facts of a large trace take their time.
     const pause = Math.max(LEAST_PAUSE, 3 * (performance.now() - begin));
     await Promise.race([end, new Promise((resolve) => setTimeout(resolve, pause))]);
-    if (!ready) now = await progress();
+    if (!ready) now = await progress(undefined, generation);
   }
   await end;
-  await show();
+  await show(generation);
+}
+
+/** Says which generation this page has, so that the server keeps it and lets others go. */
+export function hold(generation: number): void {
+  fetch(address("hold", 0, { page: PAGE, generation })).then(
+    ({ status }) => void isLetGo(status),
+    () => undefined,
+  );
+}
+
+/** What api/renew says. */
+export interface Renewal {
+  readonly generation: number;
+  /** What has the numbers that it had: all; all but calls; nothing, in the same file or in another one. */
+  readonly same: "calls" | "threads" | "file" | "nothing";
+  /** Times are counted from so much later, ns. */
+  readonly shift: number;
+  /** By trace: what came before is not read; null: all is. */
+  readonly from: readonly (number | null)[];
+  /** The calls asked about: trace, thread and index now; null: not there. */
+  readonly calls: readonly (readonly [number, number, number] | null)[];
+  /** By trace: threads by the numbers that they had; -1: not there. */
+  readonly threads: readonly (readonly number[])[];
+}
+
+/** What the file has by now; the server holds that and what this page has. Waits while it is being read. */
+export async function renew(
+  generation: number,
+  calls: readonly string[],
+  newest: boolean,
+  signal?: AbortSignal,
+): Promise<Renewal> {
+  const parameters = { page: PAGE, generation, calls: calls.join(",") || undefined, newest: newest ? 1 : undefined };
+  for (;;) {
+    try {
+      return (await (await ask(address("renew", 0, parameters), signal)).json()) as Renewal;
+    } catch (error) {
+      if (!(error instanceof BackendError) || error.status !== 503) throw error; // 503: it is being read
+    }
+  }
 }
 
 /** Tells the server that the page is there, and hears about its progress. */
 export function stayAlive(
   onProgress: (progress: Progress) => void,
-  onReplaced: () => void,
-  onLost: () => void,
+  onLost: (why: string) => void,
   onBack: () => void,
 ): void {
   const events = new EventSource(address("alive", 0, { page: PAGE }));
@@ -167,7 +243,16 @@ export function stayAlive(
       // Not for us.
     }
   });
-  events.addEventListener("replaced", onReplaced);
-  events.onerror = onLost;
+  // Of a trace on another machine: the server here is there, the connection to that one is not.
+  events.addEventListener("away", (event) => {
+    try {
+      const { why, again } = JSON.parse((event as MessageEvent<string>).data) as { why: unknown; again: unknown };
+      onLost(`${String(why)}. What is on screen stays${again === true ? "; the connection is tried again." : "."}`);
+    } catch {
+      // Not for us.
+    }
+  });
+  events.addEventListener("back", onBack);
+  events.onerror = () => onLost("");
   events.onopen = onBack;
 }

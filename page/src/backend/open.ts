@@ -13,7 +13,7 @@ type Watch = (progress: Progress) => void;
 const textOf = (id: string) => document.getElementById(id)?.textContent ?? "";
 
 const tell = (watch: Watch, files: string[], done: number, total: number) =>
-  watch({ phase: total > 0 ? "rebuilding" : "opening", done, total, parts: 0, error: "", files });
+  watch({ phase: total > 0 ? "rebuilding" : "opening", done, total, parts: 0, error: "", files, generation: 0 });
 
 /** The trace, or the answers, that an exported page carries. */
 export async function openEmbedded(text: string, watch: Watch): Promise<Backend[]> {

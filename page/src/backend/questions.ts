@@ -257,6 +257,6 @@ export class Questions implements Backend {
   }
 
   cutAddress(begin: number, end: number): string | undefined {
-    return this.canCut ? this.transport.address?.("cut", { begin, end }) : undefined;
+    return this.canCut ? this.transport.fileAddress?.("cut", { begin, end }) : undefined;
   }
 }

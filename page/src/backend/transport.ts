@@ -17,5 +17,5 @@ export interface Transport {
   /** Says something to which there is no answer. */
   wish?(path: string, parameters: Parameters): void;
   /** Where the browser gets an answer as a file. */
-  address?(path: string, parameters: Parameters): string;
+  fileAddress?(path: string, parameters: Parameters): string;
 }

@@ -6,27 +6,46 @@ import type { NoteLine } from "../backend/types/notes";
 import { attempt } from "./attempt";
 import { completeFlows } from "./flows";
 import { completeLock } from "./locks";
+import { isAnyStale } from "./stale";
 import { store, type ScopeKind, type Selected, type State } from "./store";
 import type { Tab } from "./tabs";
 import { threadKey } from "./tracks";
 import { longestWait } from "./words";
 import { between, clampView, fit, pan, reveal, wholeView, zoom, type View } from "./view";
 
-const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 let animation = 0;
 /** Where the view is going; what keys add to while it moves. */
 let goal: View | undefined;
 
-export function setView(view: View): void {
+let onMove = () => {};
+/** Called when the view is taken elsewhere, which following does not do. */
+export function whenMoved(callback: () => void): void {
+  onMove = callback;
+}
+
+/** Ends a move that is under way. */
+export function restView(): void {
   cancelAnimationFrame(animation);
   goal = undefined;
+}
+
+/** Calls in sight that have other numbers by now cannot be chosen: for a moment, until the next answers are there. */
+function isStale(): boolean {
+  if (isAnyStale()) store.set({ notice: "What came is being taken in: once more, please." });
+  return isAnyStale();
+}
+
+export function setView(view: View): void {
+  restView();
+  onMove();
   store.set({ view: clampView(view, store.total) });
 }
 
 export function moveTo(to: View, ms = 160): void {
-  cancelAnimationFrame(animation);
+  restView();
+  onMove();
   if (calm() || ms === 0) {
-    goal = undefined;
     store.set({ view: to });
     return;
   }
@@ -64,6 +83,7 @@ type Times = Pick<CallLine, "begin" | "duration" | "function"> & { depth?: numbe
 
 /** Selects a call. With its times known it is drawn at once; the panel asks for the rest. */
 export function select(at: Selected, times?: Times, options: { reveal?: boolean; tab?: Tab } = {}): void {
+  if (isStale()) return;
   if ((store.state.traces[at.trace]?.info.threads[at.thread]?.unreadFrom ?? null) !== null) {
     store.set({ notice: "This thread is still being read: its calls can be selected when all of it is." });
     return;
@@ -89,6 +109,7 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
 
 /** Explains a call, or ends that; the panel of calls has the answer. */
 export function toggleExplained(at: Selected): void {
+  if (isStale()) return;
   const { explained } = store.state;
   const on = explained?.trace === at.trace && explained.thread === at.thread && explained.index === at.index;
   store.set(on ? { explained: null, pointed: null } : { explained: at, tab: "call", dockOpen: true });
@@ -207,6 +228,7 @@ export function stepCall(direction: "next" | "previous", order: "time" | "durati
 
 /** Selects a call known by its place alone and brings it into sight. */
 export function goTo(at: Selected): Promise<void> {
+  if (isStale()) return Promise.resolve();
   return attempt(async () => {
     const info = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index }, true);
     select(at, info, { reveal: true });
@@ -215,6 +237,7 @@ export function goTo(at: Selected): Promise<void> {
 
 /** Brings a call into sight without selecting it. */
 export function lookAt(at: Selected): Promise<void> {
+  if (isStale()) return Promise.resolve();
   return attempt(async () => {
     const { begin, duration, depth } = await store.state.traces[at.trace]!.backend.call(
       { thread: at.thread, index: at.index },
@@ -292,15 +315,14 @@ function partOf(state: State, kind: ScopeKind): { trace: number; scope: Scope; l
   const trace = Math.min(chosen ?? state.tableTrace, Math.max(0, state.traces.length - 1));
   const offset = trace === 1 ? state.offset : 0;
   switch (kind) {
-    case "view":
+    case "view": {
+      const { begin, span } = state.followed ?? state.view;
       return {
         trace,
-        scope: {
-          begin: Math.max(0, state.view.begin - offset),
-          end: Math.max(1, state.view.begin + state.view.span - offset),
-        },
+        scope: { begin: Math.max(0, begin - offset), end: Math.max(1, begin + span - offset) },
         label: "in view",
       };
+    }
     case "range":
       if (state.range) {
         const { begin, end } = state.range;

@@ -6,6 +6,7 @@ import type { Backend } from "../backend/types/backend";
 import type { NoteGroup, NoteLine } from "../backend/types/notes";
 import type { FlowAnswer } from "../backend/answers";
 import type { LockAnswer } from "../backend/answers";
+import type { Renewal } from "../backend/network";
 import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
 import type { Tab } from "./tabs";
@@ -17,6 +18,10 @@ export interface LoadedTrace {
   readonly number: number;
   readonly backend: Backend;
   readonly info: TraceInfo;
+  /** It is a later reading of the trace before: what has the numbers that it had there. */
+  readonly same?: Renewal["same"];
+  /** What was before this time is not read, as the page follows; undefined: all is. */
+  readonly from?: number;
 }
 
 export interface Selected {
@@ -124,8 +129,15 @@ export interface State {
   readonly readShare: number;
   /** More was recorded since the trace was read. */
   readonly grown: boolean;
-  /** The page is opened again whenever that is so. */
+  /** What came is taken in again and again, and the newest part is shown. */
   readonly following: boolean;
+  /** Meanwhile the view moves all the time: this is the part that was the newest when the trace was last read. */
+  readonly followed: View | null;
+  /** Which reading of the files this is; 0: there is one alone. */
+  readonly generation: number;
+  /** Grows when threads and functions get other numbers by a later reading; the same of calls. */
+  readonly numbers: number;
+  readonly callNumbers: number;
 }
 
 export const START: State = {
@@ -175,6 +187,10 @@ export const START: State = {
   readShare: 0,
   grown: false,
   following: false,
+  followed: null,
+  generation: 0,
+  numbers: 0,
+  callNumbers: 0,
 };
 
 export class Store {

@@ -50,9 +50,15 @@ export class ValueStore {
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly backend: Backend,
+    private backend: Backend,
     private readonly onChange: () => void,
   ) {}
+
+  /** A later reading of the trace answers from now on. Calls have their numbers; one that ended meanwhile has returned. */
+  renew(backend: Backend): void {
+    this.backend = backend;
+    for (const [key, values] of this.known) if (values === null || values.returned.length === 0) this.known.delete(key);
+  }
 
   /** Undefined: the call has none, or they come later. */
   of(call: CallRef): CallValues | undefined {

@@ -96,7 +96,7 @@ export function useScope(of: ScopeOf = "scope"): { trace: number; scope: Scope; 
   useStore((s) => s.selected);
   useStore((s) => s.tableTrace);
   useStore((s) => s.raw);
-  useStore((s) => (kind === "view" ? s.view : null));
+  useStore((s) => (kind === "view" ? (s.followed ?? s.view) : null));
   const now = scopeOf(store.state, kind);
   return { ...now, key: `${now.trace}:${JSON.stringify(now.scope)}` };
 }

@@ -2,7 +2,7 @@
 // The bar above all: what is open, search, and what works on the whole page.
 import { showAll } from "../model/actions";
 import { attempt } from "../model/attempt";
-import { toggleFollowing } from "../model/following";
+import { grows, toggleFollowing } from "../model/following";
 import { nextTheme } from "../model/keys";
 import { plain, visible } from "../model/names";
 import { store, useStore } from "../model/store";
@@ -42,15 +42,25 @@ function Problems() {
 
 /** The recording goes on: what came since is a step away. */
 function Recording() {
-  const growing = useStore((s) => s.traces.some((t) => t.info.growing));
+  const growing = useStore(grows);
   const grown = useStore((s) => s.grown);
   const following = useStore((s) => s.following);
   if (!growing) return null;
-  const title = following ? "Stay with what is shown (l)" : "Show what came since, and what comes (l)";
+  const traces = useStore((s) => s.traces);
+  const part = traces.find(({ from }) => from !== undefined);
+  const newest = part ? `: the newest ${duration(part.info.extent - part.from!)}` : "";
+  const less = part ? " What was before is not read meanwhile; stop for all of it." : "";
+  const title = following ? `Stay with what is shown (l).${less}` : "Show what came since, and what comes (l)";
   return (
     <span class="problems" data-follows>
       <button aria-pressed={following} title={title} onClick={toggleFollowing} data-testid="recording">
-        {following ? "Following" : grown ? "More was recorded: follow" : "Recording"}
+        {following
+          ? `Following${newest}`
+          : part
+            ? "Reading all of it"
+            : grown
+              ? "More was recorded: follow"
+              : "Recording"}
       </button>
     </span>
   );

@@ -16,31 +16,35 @@ interface ColouredCall {
 /** Of one trace: by thread, by depth. What was said last comes last. */
 type ByDepth = ReadonlyMap<number, readonly ColouredCall[]>;
 
+/** How a backend is asked. */
+function asking(backend: Backend) {
+  return async ({ begin, end, bucketNs }: Buckets, _: number, threads: readonly number[], signal: AbortSignal) => {
+    const found = new Map<number, Map<number, ColouredCall[]>>();
+    const calls = await backend.colours({ begin, end, threads }, bucketNs / 2, signal);
+    calls.thread.forEach((thread, i) => {
+      const begin = calls.begin[i]!;
+      const call = { begin, end: begin + calls.duration[i]!, colour: calls.colour[i]! };
+      const depth = calls.depth[i]!;
+      const of = found.get(thread) ?? new Map<number, ColouredCall[]>();
+      found.set(thread, of);
+      const row = of.get(depth);
+      if (row) row.push(call);
+      else of.set(depth, [call]);
+    });
+    return found;
+  };
+}
+
 export class CallColours {
   private readonly answer: ViewAnswer<ReadonlyMap<number, ByDepth>>;
 
   constructor(backend: Backend, info: TraceInfo, onChange: () => void) {
-    const ask = async (
-      { begin, end, bucketNs }: Buckets,
-      _: number,
-      threads: readonly number[],
-      signal: AbortSignal,
-    ) => {
-      const found = new Map<number, Map<number, ColouredCall[]>>();
-      const calls = await backend.colours({ begin, end, threads }, bucketNs / 2, signal);
-      calls.thread.forEach((thread, i) => {
-        const begin = calls.begin[i]!;
-        const call = { begin, end: begin + calls.duration[i]!, colour: calls.colour[i]! };
-        const depth = calls.depth[i]!;
-        const of = found.get(thread) ?? new Map<number, ColouredCall[]>();
-        found.set(thread, of);
-        const row = of.get(depth);
-        if (row) row.push(call);
-        else of.set(depth, [call]);
-      });
-      return found;
-    };
-    this.answer = new ViewAnswer(info.extent, ask, onChange);
+    this.answer = new ViewAnswer(info.extent, asking(backend), onChange);
+  }
+
+  /** A later reading of the trace answers from now on. */
+  renew(backend: Backend, info: TraceInfo): void {
+    this.answer.renew(info.extent, asking(backend));
   }
 
   get complete(): boolean {

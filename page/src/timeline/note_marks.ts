@@ -26,21 +26,30 @@ export interface NoteHit {
   readonly bucketNs: number;
 }
 
+/** How a backend is asked. */
+function asking(backend: Backend) {
+  return async ({ begin, end }: Buckets, width: number, threads: readonly number[], signal: AbortSignal) => {
+    const marks = new Map<number, NoteMark[]>();
+    for (const mark of await backend.noteMarks({ begin, end, threads }, width, ["message"], signal)) {
+      const of = marks.get(mark.thread);
+      if (of) of.push(mark);
+      else marks.set(mark.thread, [mark]);
+    }
+    return marks;
+  };
+}
+
 /** Marks of one trace, by thread. */
 export class NoteMarks {
   private readonly answer: ViewAnswer<ReadonlyMap<number, readonly NoteMark[]>>;
 
   constructor(backend: Backend, info: TraceInfo, onChange: () => void) {
-    const ask = async ({ begin, end }: Buckets, width: number, threads: readonly number[], signal: AbortSignal) => {
-      const marks = new Map<number, NoteMark[]>();
-      for (const mark of await backend.noteMarks({ begin, end, threads }, width, ["message"], signal)) {
-        const of = marks.get(mark.thread);
-        if (of) of.push(mark);
-        else marks.set(mark.thread, [mark]);
-      }
-      return marks;
-    };
-    this.answer = new ViewAnswer(info.extent, ask, onChange);
+    this.answer = new ViewAnswer(info.extent, asking(backend), onChange);
+  }
+
+  /** A later reading of the trace answers from now on. */
+  renew(backend: Backend, info: TraceInfo): void {
+    this.answer.renew(info.extent, asking(backend));
   }
 
   get complete(): boolean {

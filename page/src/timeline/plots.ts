@@ -55,14 +55,23 @@ export function withPlots(info: TraceInfo, plots: readonly PlotInfo[], kind: "va
   return tracks.length === 0 ? info : { ...info, tracks: [...info.tracks, ...tracks] };
 }
 
+/** How a backend is asked. */
+function asking(backend: Backend) {
+  return async ({ begin, end }: Buckets, width: number, plots: readonly number[], signal: AbortSignal) =>
+    new Map((await backend.plotParts({ begin, end }, width, plots, signal)).map((part) => [part.plot, part]));
+}
+
 /** Plots of one trace, by their places in its list. */
 export class PlotStore {
   private readonly answer: ViewAnswer<ReadonlyMap<number, PlotPart>>;
 
   constructor(backend: Backend, info: TraceInfo, onChange: () => void) {
-    const ask = async ({ begin, end }: Buckets, width: number, plots: readonly number[], signal: AbortSignal) =>
-      new Map((await backend.plotParts({ begin, end }, width, plots, signal)).map((part) => [part.plot, part]));
-    this.answer = new ViewAnswer(info.extent, ask, onChange);
+    this.answer = new ViewAnswer(info.extent, asking(backend), onChange);
+  }
+
+  /** A later reading of the trace answers from now on. */
+  renew(backend: Backend, info: TraceInfo): void {
+    this.answer.renew(info.extent, asking(backend));
   }
 
   get complete(): boolean {

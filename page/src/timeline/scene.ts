@@ -2,7 +2,7 @@
 // What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
 import type { CallValues } from "../backend/types/calls";
 import { kSummed, type Row } from "../backend/types/tiles";
-import type { TrackInfo } from "../backend/types/trace";
+import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
 import { ValueStore } from "../model/values";
@@ -52,7 +52,11 @@ interface TraceScene {
   /** Of threads, for locks. */
   readonly threadLooks: Record<Theme, Looks>;
   highlight?: { func: number; tiles: TileStore };
+  /** Its lists, as far as they are there. */
+  late: State["late"][number];
 }
+
+type AllLooks = Pick<TraceScene, "looks" | "taskLooks" | "sampleLooks" | "threadLooks">;
 
 /** Made when a theme is first used. */
 function inThemes(make: (inks: Inks) => Looks): Record<Theme, Looks> {
@@ -66,6 +70,39 @@ function inThemes(make: (inks: Inks) => Looks): Record<Theme, Looks> {
       return (dark ??= make(DARK));
     },
   };
+}
+
+function looksFor({ functions, tasks, threads, sampled }: TraceInfo): AllLooks {
+  const names = functions.map((f) => f.name);
+  const ownColours = functions.map((f) => f.colour);
+  // The last one stands for stretches of which nobody knows who ran.
+  const taskNames = [...tasks.map((task) => `${task.name || "thread"} ${task.tid}`), "not known"];
+  const threadNames = [...threads.map(({ name, tid }) => `${name || "thread"} ${tid}`), "not known"];
+  const strange = threadNames.map((_, i) => i === threadNames.length - 1);
+  const foreign = [...tasks.map((task) => !task.ofRun), true];
+  const sampledNames = (sampled?.functions ?? []).map(({ name }) => name);
+  return {
+    looks: inThemes((inks) => new Looks(names, inks, undefined, ownColours)),
+    taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
+    sampleLooks: inThemes((inks) => new Looks(sampledNames, inks)),
+    threadLooks: inThemes((inks) => new Looks(threadNames, inks, strange)),
+  };
+}
+
+const looksOf = ({ looks, taskLooks, sampleLooks, threadLooks }: TraceScene): AllLooks => ({
+  ...{ looks, taskLooks, sampleLooks, threadLooks },
+});
+
+/** Whether two readings have the same functions, tasks and threads, so that these look the same. */
+function sameNames({ info: a }: LoadedTrace, { info: b }: LoadedTrace): boolean {
+  const same = <T>(some: readonly T[], others: readonly T[], of: (one: T) => unknown) =>
+    some.length === others.length && others.every((one, i) => of(one) === of(some[i]!));
+  return (
+    same(a.functions, b.functions, (f) => f?.name) &&
+    same(a.tasks, b.tasks, (t) => t.name) &&
+    same(a.threads, b.threads, (t) => t.name) &&
+    same(a.sampled?.functions ?? [], b.sampled?.functions ?? [], (f) => f.name)
+  );
 }
 
 export class Scene {
@@ -93,41 +130,48 @@ export class Scene {
   }
 
   private scenesOf(state: State): TraceScene[] {
-    if (this.scenes.length !== state.traces.length || this.scenes.some((s, i) => s.loaded !== state.traces[i])) {
-      this.scenes = state.traces.map((loaded, i) => {
-        const before = this.scenes[i];
-        // The same trace, of which more is there: its tiles stay.
-        const tiles = before?.loaded.backend === loaded.backend ? before.tiles : undefined;
-        if (before && tiles) tiles.forget(moreRead(before.loaded.info, loaded.info));
-        const names = loaded.info.functions.map((f) => f.name);
-        const ownColours = loaded.info.functions.map((f) => f.colour);
-        const { tasks } = loaded.info;
-        // The last one stands for stretches of which nobody knows who ran.
-        const taskNames = [...tasks.map((task) => `${task.name || "thread"} ${task.tid}`), "not known"];
-        const threadNames = [...loaded.info.threads.map(({ name, tid }) => `${name || "thread"} ${tid}`), "not known"];
-        const strange = threadNames.map((_, i) => i === threadNames.length - 1);
-        const foreign = [...tasks.map((task) => !task.ofRun), true];
-        return {
-          loaded,
-          values: before && tiles ? before.values : new ValueStore(loaded.backend, this.onChange),
-          notes: new NoteMarks(loaded.backend, loaded.info, this.onChange),
-          plots: new PlotStore(loaded.backend, loaded.info, this.onChange),
-          tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
-          colours: new CallColours(loaded.backend, loaded.info, this.onChange),
-          looks: inThemes((inks) => new Looks(names, inks, undefined, ownColours)),
-          taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
-          sampleLooks: inThemes(
-            (inks) =>
-              new Looks(
-                (loaded.info.sampled?.functions ?? []).map(({ name }) => name),
-                inks,
-              ),
-          ),
-          threadLooks: inThemes((inks) => new Looks(threadNames, inks, strange)),
-        };
-      });
-    }
+    if (this.scenes.length !== state.traces.length || this.scenes.some((s, i) => s.loaded !== state.traces[i]))
+      this.scenes = state.traces.map((loaded, i) => this.sceneOf(loaded, state.late[i], this.scenes[i]));
+    this.scenes.forEach((scene, i) => (scene.late = state.late[i]));
     return this.scenes;
+  }
+
+  private sceneOf(loaded: LoadedTrace, late: State["late"][number], before: TraceScene | undefined): TraceScene {
+    const { backend, info } = loaded;
+    // A later reading of the same trace: what is drawn stays until there is more. Else more of the same reading: its
+    // tiles stay.
+    const renewed =
+      before && before.loaded.backend !== backend && (loaded.same === "calls" || loaded.same === "threads");
+    const more = before?.loaded.backend === backend;
+    if (more) before.tiles.forget(moreRead(before.loaded.info, info));
+    if (renewed) this.renewScene(before, loaded, late);
+    const kept = renewed || more ? before : undefined;
+    const { onChange } = this;
+    const values = more || (renewed && loaded.same === "calls") ? before.values : new ValueStore(backend, onChange);
+    return {
+      ...{ loaded, late, values },
+      notes: renewed ? before.notes : new NoteMarks(backend, info, onChange),
+      plots: renewed ? before.plots : new PlotStore(backend, info, onChange),
+      colours: renewed ? before.colours : new CallColours(backend, info, onChange),
+      tiles: kept?.tiles ?? new TileStore(backend, onChange, (notice) => this.store.set({ notice })),
+      ...(renewed && before.highlight ? { highlight: before.highlight } : {}),
+      ...(renewed && sameNames(before.loaded, loaded) ? looksOf(before) : looksFor(info)),
+    };
+  }
+
+  private renewScene(scene: TraceScene, { backend, info, same }: LoadedTrace, late: State["late"][number]): void {
+    const now = new Map(withLate(info, late).tracks.map(({ id, kind, owner }) => [`${kind}.${owner}`, id]));
+    const ids = new Map<number, number>();
+    for (const { id, kind, owner } of withLate(scene.loaded.info, scene.late).tracks) {
+      const found = now.get(`${kind}.${owner}`);
+      if (found !== undefined) ids.set(id, found);
+    }
+    scene.tiles.renew(backend, ids, same === "calls");
+    scene.highlight?.tiles.renew(backend, ids, same === "calls");
+    if (same === "calls") scene.values.renew(backend);
+    scene.notes.renew(backend, info);
+    scene.plots.renew(backend, info);
+    scene.colours.renew(backend, info);
   }
 
   looks(trace: number): Looks | undefined {
@@ -270,7 +314,9 @@ export class Scene {
 
   /** Asks for all tiles that the picture needs. */
   want(): void {
-    const { view, traces } = this.store.state;
+    const { view, followed, traces } = this.store.state;
+    // What is asked about views that rest goes with those that were the newest.
+    const resting = followed ?? view;
     const pixel = view.span / Math.max(1, this.width * this.scale);
     const placed = this.placed();
     const unread: number[] = [];
@@ -297,11 +343,13 @@ export class Scene {
       const begin = view.begin - this.offset(trace);
       this.tiles(trace)!.want([...calls, ...others], begin, begin + view.span, pixel);
       this.highlightTiles(trace)?.want(calls, begin, begin + view.span, pixel);
+      const from = resting.begin - this.offset(trace);
+      const to = from + resting.span;
       if (!info.reading) {
-        this.noteMarks(trace)!.want(begin, begin + view.span, view.span / this.width, said);
-        this.colours(trace)!.want(begin, begin + view.span, pixel, coloured);
+        this.noteMarks(trace)!.want(from, to, resting.span / this.width, said);
+        this.colours(trace)!.want(from, to, pixel, coloured);
       }
-      this.plots(trace)!.want(begin, begin + view.span, view.span / this.width, plots);
+      this.plots(trace)!.want(from, to, resting.span / this.width, plots);
     });
     if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
     this.unread = unread;
@@ -309,8 +357,9 @@ export class Scene {
 
   /** When the view rests: heights follow the levels that calls have in it. What is looked at stays where it is. */
   private askLevels(): void {
-    const { view, traces, offset } = this.store.state;
-    const key = `${view.begin}+${view.span}/${offset}/${traces.map((t) => `${t.info.name}${t.info.reading}`).join()}`;
+    const { traces, offset, generation, followed } = this.store.state;
+    const view = followed ?? this.store.state.view;
+    const key = `${view.begin}+${view.span}/${offset}/${generation}/${traces.map((t) => `${t.info.name}${t.info.reading}`).join()}`;
     if (key === this.levelsOf) return;
     this.levelsOf = key;
     clearTimeout(this.levelsTimer);
@@ -372,7 +421,7 @@ export class Scene {
     let best: { row: Row; at: number; pixelNs: number } | undefined;
     let nearest = pixel * 2;
     for (const { tile, from, to } of this.tiles(trace)?.cover(need, ns - nearest, ns + nearest, pixel) ?? []) {
-      if (to <= ns - nearest || from > ns + nearest) continue;
+      if (to <= ns - nearest || from > ns + nearest || tile.renumbered) continue;
       const row = tile.rows.find((r) => r.depth === depth);
       if (!row) continue;
       let low = 0;

@@ -24,12 +24,16 @@ export interface Tile {
   /** Where the pixels that were summed for begin. */
   readonly origin: number;
   readonly pixelNs: number;
+  /** Calls have other numbers by now: it can be looked at, and no more. */
+  readonly renumbered?: true;
 }
 
 interface Kept {
   tile: Tile;
   bytes: number;
   used: number;
+  /** More is known by now: it is shown until the next one is there. */
+  stale?: true;
 }
 
 export interface Need {
@@ -62,7 +66,7 @@ export class TileStore {
   longest = 0;
 
   constructor(
-    private readonly backend: Backend,
+    private backend: Backend,
     private readonly onChange: () => void,
     private readonly onError: (message: string) => void,
     readonly only?: number,
@@ -81,6 +85,25 @@ export class TileStore {
         controller.abort();
         this.running.delete(key);
       }
+  }
+
+  /** From now on `backend` answers, which knows more. `ids`: tracks by the ids that they had. */
+  renew(backend: Backend, ids: ReadonlyMap<number, number>, sameCalls: boolean): void {
+    this.backend = backend;
+    for (const controller of this.running.values()) controller.abort();
+    this.running.clear();
+    this.wanted = [];
+    const before = [...this.kept];
+    this.kept.clear();
+    this.bytes = 0;
+    for (const [key, { tile, bytes, used }] of before) {
+      const track = parseInt(key, 10);
+      const id = ids.get(track);
+      if (id === undefined) continue;
+      this.bytes += bytes;
+      const shown = sameCalls ? tile : { ...tile, renumbered: true as const };
+      this.kept.set(`${id}${key.slice(String(track).length)}`, { tile: shown, bytes, used, stale: true });
+    }
   }
 
   private static key(track: number, band: number, level: number, number: number): string {
@@ -107,7 +130,7 @@ export class TileStore {
         stillWanted.add(key);
         const kept = this.kept.get(key);
         if (kept) kept.used = this.clock;
-        return !kept && !this.running.has(key);
+        return (!kept || kept.stale) && !this.running.has(key);
       });
       if (missing.length > 0) this.wanted.push({ level, number, needs: missing });
     }
@@ -178,7 +201,7 @@ export class TileStore {
       if (this.only !== undefined)
         for (const row of rows) for (const ns of row.duration) this.longest = Math.max(this.longest, ns);
       const bytes = bytesOf(rows);
-      this.bytes += bytes;
+      this.bytes += bytes - (this.kept.get(keys[i]!)?.bytes ?? 0);
       const { begin: origin, pixelNs } = this.backend.picture ?? { begin, pixelNs: 2 ** level };
       this.kept.set(keys[i]!, { tile: { rows, begin, end, origin, pixelNs }, bytes, used: this.clock });
     });

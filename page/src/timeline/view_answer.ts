@@ -20,15 +20,24 @@ export class ViewAnswer<T> {
   /** The last answer, and what it is about. */
   kept: (Buckets & { readonly of: ReadonlySet<number>; readonly value: T }) | undefined;
   private asked = "";
+  private stale = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private running: AbortController | undefined;
 
   /** `extent`: the trace's end. `ask`: about some things by their numbers; `width` buckets. */
   constructor(
-    private readonly extent: number,
-    private readonly ask: (range: Buckets, width: number, of: readonly number[], signal: AbortSignal) => Promise<T>,
+    private extent: number,
+    private ask: (range: Buckets, width: number, of: readonly number[], signal: AbortSignal) => Promise<T>,
     private readonly onChange: () => void,
   ) {}
+
+  /** From now on `ask` knows more, up to `extent`. What is there is drawn until it has answered. */
+  renew(extent: number, ask: typeof this.ask): void {
+    this.drop();
+    this.extent = extent;
+    this.ask = ask;
+    this.stale = true;
+  }
 
   /** Whether nothing is on its way. */
   get complete(): boolean {
@@ -48,6 +57,7 @@ export class ViewAnswer<T> {
   private has(begin: number, end: number, bucketNs: number, of: readonly number[]): boolean {
     const { kept } = this;
     return (
+      !this.stale &&
       kept?.bucketNs === bucketNs &&
       kept.begin <= Math.max(0, begin) &&
       kept.end >= Math.min(end, this.extent) &&
@@ -74,6 +84,7 @@ export class ViewAnswer<T> {
     const value = await this.ask(range, width, of, signal).catch(() => undefined);
     if (signal.aborted) return;
     this.running = undefined;
+    this.stale = false;
     if (value !== undefined) this.kept = { ...range, of: new Set(of), value };
     this.onChange();
   }

@@ -280,7 +280,7 @@ describe("while the server reads", () => {
     const reading = { ...facts(), reading: { threads_read: 1 } };
     let now: Json = reading;
     answers = { trace: () => now, search: () => ({ functions: [1], calls: 2 }) };
-    const backend = new Questions(new Network(0));
+    const backend = new Questions(new Network(0, 1));
     expect((await backend.trace()).reading).toBe(true);
     let found = false;
     const search = backend.search("x").then(() => (found = true));

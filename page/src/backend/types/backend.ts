@@ -45,6 +45,8 @@ export interface Progress {
   files: string[];
   /** Of a trace that is still recorded: there is more in its file than was read. */
   grown?: boolean;
+  /** Which reading of the files this is about. */
+  generation: number;
 }
 
 /** A failure that a person can read. */
