@@ -30,7 +30,8 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
   const bool recycled = index.thread->overwritten_events != 0 && index.thread->lost_events == 0 &&
                         trace.problems().empty() && !trace.processes()[index.thread->process].moments.empty();
   const std::uint64_t joined = index.thread->joined_ticks;
-  if ((blocks.front().sequence != 0 || index.thread->excerpt) && !trace.is_part() && joined != 0 && joined < index.first_ticks) {
+  if ((blocks.front().sequence != 0 || index.thread->excerpt) && !trace.is_part() && joined != 0 &&
+      joined < index.first_ticks) {
     add({joined, index.first_ticks, blocks.front().sequence, true});
   }
   for (std::size_t i = 1; i < blocks.size(); ++i) {

@@ -75,10 +75,10 @@ class Loader {
   std::vector<std::unique_ptr<TraceIndex>> traces_;
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;
-  const std::uint64_t newest_ = 0;        // events that are enough; 0: all are wanted
-  std::shared_ptr<const Loader> before_;  // while it is needed
-  std::vector<reader::LeftOut> left_out_;  // by file, of what is read in part
-  std::vector<std::unique_ptr<IndexProgress>> progress_;             // by file
+  const std::uint64_t newest_ = 0;                        // events that are enough; 0: all are wanted
+  std::shared_ptr<const Loader> before_;                  // while it is needed
+  std::vector<reader::LeftOut> left_out_;                 // by file, of what is read in part
+  std::vector<std::unique_ptr<IndexProgress>> progress_;  // by file
   /// What a file was when it was opened.
   struct Seen {
     std::uint64_t device = 0;

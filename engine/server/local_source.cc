@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "engine/cut/cut.h"
-#include "engine/server/jobs.h"
 #include "engine/server/generations.h"
+#include "engine/server/jobs.h"
 #include "engine/server/renewal.h"
 
 namespace karst::engine {
