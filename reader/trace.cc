@@ -124,9 +124,8 @@ void Trace::leave_out(const LeftOut& left_out) {
       const std::span<const StoredBlock> blocks = std::span(model.blocks).subspan(range.first, range.count);
       range.first = kept.size();
       const auto found = left_out.find({thread.process, thread.index});
-      const std::size_t skipped = found == left_out.end() || found->second.blocks >= blocks.size()
-                                      ? 0
-                                      : found->second.blocks;
+      const std::size_t skipped =
+          found == left_out.end() || found->second.blocks >= blocks.size() ? 0 : found->second.blocks;
       if (skipped != 0 && !found->second.calls.empty()) {
         EventStream& enters = model.streams.emplace_back();
         for (const CallUnderWay& call : found->second.calls) enters.put(call.begin, false, call.function);

@@ -251,8 +251,8 @@ TEST_F(GrowingTest, TheOldestGenerationsAreLetGo) {
   auto one = std::make_optional<Page>(port_, path_ + "api/alive?page=one");
   for (int i = 1; i < 8; ++i) {
     more();
-    EXPECT_TRUE(has("api/renew?page=one&generation=" + std::to_string(i),
-                    "\"generation\":" + std::to_string(i + 1) + ","));
+    EXPECT_TRUE(
+        has("api/renew?page=one&generation=" + std::to_string(i), "\"generation\":" + std::to_string(i + 1) + ","));
   }
   EXPECT_EQ(get_data("api/trace?generation=3")->status, 410);
   EXPECT_EQ(get_data("api/trace?generation=4")->status, 200);
