@@ -34,7 +34,7 @@ Explainer::Explainer(const reader::Trace& trace, const CallRef& call, std::uint3
     : trace_(trace), call_(call), functions_(trace), states_(trace) {
   functions_.add(trace, call.thread->process, function, 0);
   function_ = functions_.of(call.thread->process, function);
-  nodes_.push_back({0, function_, {}, {}, {}});
+  nodes_.push_back({0, function_, 0, 0, 0, {}, {}});
 }
 
 // An id without a record has no number yet.
@@ -95,11 +95,12 @@ void Explainer::compare(const reader::Thread& thread, const columns::CallColumns
 }
 
 std::uint32_t Explainer::child(std::uint32_t parent, std::uint32_t function) {
-  for (const std::uint32_t of : nodes_[parent].children)
+  for (std::uint32_t of = nodes_[parent].first_child; of != 0; of = nodes_[of].next)
     if (nodes_[of].function == function) return of;
   const auto fresh = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back({parent, function, {}, {}, {}});
-  nodes_[parent].children.push_back(fresh);
+  nodes_.push_back({parent, function, 0, 0, 0, {}, {}});
+  const std::uint32_t last = std::exchange(nodes_[parent].last_child, fresh);
+  (last == 0 ? nodes_[parent].first_child : nodes_[last].next) = fresh;
   return fresh;
 }
 
@@ -161,7 +162,7 @@ void Explainer::subtree_wait(std::uint32_t node, std::optional<Wait>& longest) c
     const std::optional<Wait> wait = wait_in(blocked_, due.back());
     due.pop_back();
     if (wait && (!longest || wait->length() > longest->length())) longest = wait;
-    due.insert(due.end(), of.children.begin(), of.children.end());
+    for (std::uint32_t below = of.first_child; below != 0; below = nodes_[below].next) due.push_back(below);
   }
 }
 
@@ -184,7 +185,7 @@ void Explainer::add_cause(Explanation& of, std::uint32_t node, CauseKind kind, d
     // Nearly all of it may be in one path below.
     for (bool deeper = true; deeper;) {
       deeper = false;
-      for (const std::uint32_t below : nodes_[node].children) {
+      for (std::uint32_t below = nodes_[node].first_child; below != 0; below = nodes_[below].next) {
         if (nodes_[below].call.total < 0.9 * ticks) continue;
         node = below;
         deeper = true;
@@ -231,7 +232,7 @@ void Explainer::find_causes(Explanation& of) const {
     } else {
       add_cause(of, at, CauseKind::kOwnTime, own);
     }
-    for (const std::uint32_t below : node.children) due.push_back({below, times});
+    for (std::uint32_t below = node.first_child; below != 0; below = nodes_[below].next) due.push_back({below, times});
   }
   std::stable_sort(of.causes.begin(), of.causes.end(),
                    [](const Cause& a, const Cause& b) { return a.ticks > b.ticks; });
@@ -252,7 +253,7 @@ void Explainer::find_values(Explanation& of) const {
     const std::size_t count = cause.path.size() - (cause.kind == CauseKind::kMoreCalls && !cause.path.empty() ? 1 : 0);
     std::uint32_t node = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      for (const std::uint32_t below : nodes_[node].children) {
+      for (std::uint32_t below = nodes_[node].first_child; below != 0; below = nodes_[below].next) {
         if (nodes_[below].function != cause.path[i]) continue;
         node = below;
         break;

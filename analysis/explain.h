@@ -95,7 +95,9 @@ class Explainer {
   struct Node {  // a path; the call itself is node 0
     std::uint32_t parent = 0;
     std::uint32_t function = 0;
-    std::vector<std::uint32_t> children;
+    // Paths below it, in order of their first call: a list through the nodes, as most of them have few or none. 0:
+    // none.
+    std::uint32_t first_child = 0, last_child = 0, next = 0;
     Times call, typical;
   };
   using WaitOf = std::unordered_map<std::uint32_t, Wait>;
