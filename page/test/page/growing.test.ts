@@ -11,7 +11,7 @@ const started: ChildProcess[] = [];
 
 beforeAll(() => {
   const source = join(SOURCES, "test/e2e/all/counts.c");
-  execFileSync(join(BIN, "karst-gcc"), ["-O1", "-pthread", source, "-o", program]);
+  execFileSync(join(BIN, "karst-gcc"), ["-O1", "-g", "-pthread", source, "-o", program]);
 });
 
 afterAll(() => started.forEach(stop));
@@ -62,8 +62,9 @@ test("a page follows in place, stays where it is told to, and goes on at a key",
     (n) => n > 0,
     "calls of the other page",
   );
-  await tab.find("middle");
-  const selected = await tab.page.locator("[data-fact=duration]").innerText();
+  // It goes on for as long as the program: its longest call is the only one.
+  await tab.find("work");
+  await tab.settle();
   await tab.page.evaluate(() => ((window as unknown as { marked: boolean }).marked = true));
   await tab.press("l");
   await tab.page.locator("role=tab[name=Functions]").click();
@@ -77,15 +78,15 @@ test("a page follows in place, stays where it is told to, and goes on at a key",
   );
   const later = await until(
     () => calls(tab),
-    (n) => n > first,
-    "more calls",
+    (n) => n > 0 && n !== first,
+    "other calls",
   );
   await until(
     () => calls(tab),
-    (n) => n > later,
-    "more calls yet",
+    (n) => n > 0 && n !== later,
+    "other calls yet",
   );
-  expect(await button(tab).innerText()).toBe("Following");
+  expect(await button(tab).innerText()).toMatch(/^Following/);
   // Nothing was opened again: the same document, the same text in the same field, which has the focus.
   expect(await tab.page.evaluate(() => (window as unknown as { marked?: boolean }).marked)).toBe(true);
   expect(await filter.inputValue()).toBe("lea");
@@ -110,17 +111,16 @@ test("a page follows in place, stays where it is told to, and goes on at a key",
   await tab.page.locator("role=tab[name=Call]").click();
   await until(
     () => tab.page.locator("[data-testid=call-name]").innerText(),
-    (text) => text.startsWith("middle"),
+    (text) => text.startsWith("work"),
     "the selected call",
   );
-  expect(await tab.page.locator("[data-fact=duration]").innerText()).toBe(selected);
 
   // Whoever looks back stays there; l goes on.
   await tab.page.locator("[data-testid=timeline]").focus();
   await tab.press("a");
   await until(
     () => button(tab).innerText(),
-    (text) => text !== "Following",
+    (text) => !text.startsWith("Following"),
     "the end of following",
   );
   await tab.page.waitForTimeout(1200);
@@ -130,7 +130,7 @@ test("a page follows in place, stays where it is told to, and goes on at a key",
   await tab.press("l");
   await until(
     () => button(tab).innerText(),
-    (text) => text === "Following",
+    (text) => text.startsWith("Following"),
     "following again",
   );
   expect(tab.errors).toEqual([]);
