@@ -124,13 +124,13 @@ TEST(Frames, HelloIsFoundBehindWhatAShellPrints) {
     pipe.to = Descriptor();
     return engine::FrameReader(pipe.from.get()).hello();
   };
-  const auto hello = hello_in("Welcome!\n\nkarst-frames 1 2 0.9.0\n");
+  const auto hello = hello_in("Welcome!\n\nkarst-frames 1 2 1.2\n");
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->newest, 2U);
-  EXPECT_EQ(hello->version, "0.9.0");
+  EXPECT_EQ(hello->version, "1.2");
   EXPECT_FALSE(hello_in("Welcome!\n"));
-  EXPECT_FALSE(hello_in("karst-frames 1 x 0.9.0\n"));
-  EXPECT_FALSE(hello_in("karst-frames 1 99999999999 0.9.0\n"));
+  EXPECT_FALSE(hello_in("karst-frames 1 x 1.2\n"));
+  EXPECT_FALSE(hello_in("karst-frames 1 99999999999 1.2\n"));
 }
 
 TEST(Frames, ProtocolsMayDifferByOne) {
