@@ -155,7 +155,7 @@ void Link::read_all() {
       loss = LinkLoss{options_.where + ": " + frame.error().message};
     else if (!*frame)
       loss = loss_by_status(true);
-    else if (!accept(std::move(**frame)))
+    else if (!accept(**frame))
       loss = LinkLoss{options_.where + ": what came is no answer of karst's"};
   }
   close();
@@ -165,7 +165,7 @@ void Link::read_all() {
   changed_.notify_all();
 }
 
-bool Link::accept(Frame frame) {
+bool Link::accept(const Frame& frame) {
   const std::lock_guard lock(mutex_);
   const auto found = pending_.find(frame.question);
   if (found == pending_.end()) return frame.question != 0 && frame.question <= last_;  // given up

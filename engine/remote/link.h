@@ -82,7 +82,7 @@ class Link {
   std::variant<std::monostate, LinkLoss> shake_hands();
   LinkLoss loss_by_status(bool has_begun);
   void read_all();
-  bool accept(Frame frame);
+  bool accept(const Frame& frame);
   bool add(Pending& pending, std::string_view bytes);
   void read_errors(const std::stop_token& done);
   Reply lost_reply() const;

@@ -301,7 +301,7 @@ export function App() {
   const onProgress = (progress: Progress) => {
     setNow(progress);
     store.set({ readShare: progress.total > 0 ? progress.done / progress.total : 0 });
-    hearOfGrowth(progress.grown === true);
+    hearOfGrowth(progress.grown === true, progress.generation ?? 0);
   };
   const [failure, setFailure] = useState("");
   const [lost, setLost] = useState<string | null>(null); // "": the server here does not answer

@@ -110,7 +110,10 @@ async function takeIn(newest: boolean): Promise<void> {
   busy = true;
   let failed = false;
   try {
-    if (await renewTraces(newest)) cameMore();
+    if (await renewTraces(newest)) {
+      rememberGrowth();
+      cameMore();
+    }
     if (store.state.following && !grows()) stopFollowing("The recording has ended.");
   } catch (error) {
     failed = true;
@@ -149,8 +152,19 @@ export function toggleFollowing(): void {
   else store.set({ notice: "The recording of this trace has ended." });
 }
 
-/** The server says so: `grown`, there is more in the file than this page has. */
-export function hearOfGrowth(grown: boolean): void {
+/** What the server said last; it says a thing once. */
+let heard = { grown: false, generation: 0 };
+
+/** The server says so: `grown`, there is more in the file than this page has; `generation`, the newest there is. */
+export function hearOfGrowth(grown: boolean, generation: number): void {
+  heard = { grown, generation };
+  if (store.state.grown !== grown) store.set({ grown });
+}
+
+/** It may have been said of what was taken in while that was on its way. */
+function rememberGrowth(): void {
+  const { generation } = store.state;
+  const grown = heard.generation > generation || (heard.generation === generation && heard.grown);
   if (store.state.grown !== grown) store.set({ grown });
 }
 
