@@ -26,7 +26,7 @@ LinkOrder::LinkOrder(const reader::Trace& trace, std::string_view module, const 
     number_of_[p].resize(process.functions.size(), kOther);
     for (std::uint32_t id = 1; id < process.functions.size(); ++id) {
       const reader::Function& function = process.functions[id];
-      if (function.id == 0 || function.note || function.module >= process.modules.size()) continue;
+      if (function.id == 0 || !function.has_code() || function.module >= process.modules.size()) continue;
       if (process.modules[function.module].path != module) continue;
       if (functions != nullptr && !functions->contains(static_cast<std::uint32_t>(p), id)) continue;
       if (!is_a_word(function.link_name)) {
@@ -90,7 +90,7 @@ std::vector<std::pair<std::string, std::uint64_t>> modules_with_functions(const 
   std::map<std::string, std::uint64_t> count;
   for (const reader::Process& process : trace.processes())
     for (const reader::Function& function : process.functions)
-      if (function.id != 0 && !function.note && function.module < process.modules.size())
+      if (function.id != 0 && function.has_code() && function.module < process.modules.size())
         ++count[process.modules[function.module].path];
   std::vector<std::pair<std::string, std::uint64_t>> modules(count.begin(), count.end());
   std::stable_sort(modules.begin(), modules.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -129,11 +129,9 @@ SamplePlace SamplePlaces::place(const reader::Thread& thread, const columns::Cal
   while (!open_.empty() && calls.end(open_.back()) < ticks) open_.pop_back();
   if (!open_.empty()) place.row = open_.back();
 
-  // Zones, and calls that stand for others, have no frame of their own.
+  // Zones, calls that stand for others, and those that an interpreter executes have no frame of their own.
   std::uint32_t row = place.row;
-  while (row != reader::kNoParent &&
-         (trace_.function(process, calls.function[row]).note || trace_.function(process, calls.function[row]).made))
-    row = calls.parent[row];
+  while (row != reader::kNoParent && !trace_.function(process, calls.function[row]).has_code()) row = calls.parent[row];
   place.has_calls = ticks >= first_ticks || (thread.overwritten_events == 0 && !thread.excerpt);
   if (row == reader::kNoParent) return place;
   std::size_t from = stack_.size();

@@ -46,7 +46,7 @@ inline constexpr std::uint32_t kEventsPerBlock = (kBlockSize - kBlockHeaderSize)
 
 inline constexpr std::uint32_t kArenaModules = 4096;
 inline constexpr std::uint32_t kArenaThreads = 1 << 16;
-inline constexpr std::uint32_t kArenaTextSize = 4 << 20;
+inline constexpr std::uint32_t kArenaTextSize = 16 << 20;
 /// Of counters: 256 MiB, 65,536 threads that call one module's functions.
 inline constexpr std::uint32_t kArenaCountPages = 1 << 16;
 

@@ -45,6 +45,10 @@ inline constexpr char kNotesModule[] = "[notes]";
 /// a fiber's lane its calls are the times when the fiber waited.
 inline constexpr char kFibersModule[] = "[fibers]";
 inline constexpr char kSuspended[] = "[suspended]";
+/// Modules of functions that have a name and no code of their own: those that the program itself tells of
+/// (include/karst/function.h), and those of an interpreter. An address is where its text lies, as of notes.
+inline constexpr char kNamedModule[] = "[named]";
+inline constexpr char kPythonModule[] = "[python]";
 
 inline constexpr std::uint32_t kNoteBytesInWord = 5;
 /// What is longer is cut.
@@ -115,6 +119,7 @@ constexpr std::uint32_t note_bytes_of(std::uint64_t value) {
 constexpr std::uint64_t make_text_address(std::uint32_t offset, std::uint32_t size) {
   return std::uint64_t{1} << 63 | std::uint64_t{size} << 32 | offset;
 }
+constexpr bool is_text_address(std::uint64_t address) { return address >> 63 != 0; }
 constexpr std::uint32_t text_address_offset(std::uint64_t address) { return static_cast<std::uint32_t>(address); }
 constexpr std::uint32_t text_address_size(std::uint64_t address) {
   return static_cast<std::uint32_t>(address >> 32) & 0x7fffffffU;

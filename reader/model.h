@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "format/note.h"
 #include "format/note_kinds.h"
 #include "format/trace.h"
 #include "reader/column.h"
@@ -34,6 +35,11 @@ struct Module {
   std::uint32_t left_alone = 0;  ///< with patched: so many of the functions that were wanted cannot be
   bool by_file = false;          ///< it has no build-id, and `file` says which file it was
   std::string file{};            ///< bytes of a format::FileIdentity; empty: that could not be told
+  /// It is no file: its functions have names alone.
+  bool has_no_code() const {
+    return path == format::kNotesModule || path == format::kFibersModule || path == format::kNamedModule ||
+           path == format::kPythonModule;
+  }
 
   /// While names are looked up: source text that was written later is not what it was built of. 0: not known.
   std::uint64_t built_by_ns = 0;
@@ -71,7 +77,9 @@ struct Function {
   bool note = false;         ///< a name of notes; its calls are zones
   bool late = false;         ///< in a process that runs: its arguments cannot be noted (format/patch_table.h)
   bool made = false;         ///< by the reader, for calls that it made (reader/fibers.h); no record of the file has it
-  std::string values{};      ///< how to show what notes of its values have (format/values.h); empty: not known
+  /// False: a name alone, of notes or of a function that an interpreter executes.
+  bool has_code() const { return !note && !made && !format::is_text_address(address); }
+  std::string values{};  ///< how to show what notes of its values have (format/values.h); empty: not known
 };
 
 /// What stands for the kernel's thread ids in fibers' lanes: none of it is so large.

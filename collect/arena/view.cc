@@ -291,9 +291,9 @@ reader::Process ArenaView::process_without_functions() const {
 namespace {
 
 /// `text` is a name, a source file, a line and perhaps values, with a NUL between each two.
-void name_note(const std::string& text, reader::Function& f) {
+void name_by_text(const std::string& text, reader::Function& f) {
   const std::size_t name_end = std::min(text.find('\0'), text.size());
-  f.name = f.link_name = name_end != 0 ? text.substr(0, name_end) : "note#" + std::to_string(f.id);
+  f.name = f.link_name = name_end != 0 ? text.substr(0, name_end) : "name#" + std::to_string(f.id);
   if (name_end == text.size()) return;
   const std::size_t file_end = std::min(text.find('\0', name_end + 1), text.size());
   f.file = text.substr(name_end + 1, file_end - name_end - 1);
@@ -319,7 +319,8 @@ std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunct
   out.note = (f.flags & kArenaFunctionNote) != 0;
   out.late = (f.flags & kArenaFunctionLate) != 0;
   out.values = texts.values(value_spec_of(f.flags));
-  if (out.note) name_note(texts.get(text_address_offset(f.address), text_address_size(f.address), kLongestNote), out);
+  if (is_text_address(f.address))
+    name_by_text(texts.get(text_address_offset(f.address), text_address_size(f.address), kLongestNote), out);
   return out;
 }
 

@@ -18,10 +18,7 @@ using choice::GlobSet;
 using choice::ListChoice;
 
 namespace {
-/// Zones, fibers.
-bool has_no_code(const reader::Module& module) {
-  return module.path == format::kNotesModule || module.path == format::kFibersModule;
-}
+bool has_no_code(const reader::Module& module) { return module.has_no_code(); }
 }  // namespace
 
 /// What one module carries.
@@ -160,10 +157,10 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     report_once("no function is left out, and none watched: " + writer.error().message);
     return false;
   }
-  // Notes have their names, and a thread of the program waits. What could not be found is said when the trace is
-  // written.
+  // Notes, and what is interpreted, have their names, and a thread of the program waits. What could not be found is
+  // said when the trace is written.
   const bool has_code = std::any_of(process.functions.begin(), process.functions.end(),
-                                    [](const reader::Function& f) { return !f.note; });
+                                    [](const reader::Function& f) { return f.has_code(); });
   if (has_code) symbols::resolve(process, resolve_);
 
   std::vector<std::vector<const reader::Function*>> kept(process.modules.size());

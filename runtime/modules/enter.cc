@@ -6,6 +6,7 @@
 #include "runtime/modules/function_names.h"
 #include "runtime/modules/ids.h"
 #include "runtime/modules/instrument.h"
+#include "runtime/modules/named_functions.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
@@ -191,7 +192,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
 
 }  // namespace
 
-bool prepare_entering() { return lock_of_ids().create() && g_entering.create(); }
+bool prepare_entering() { return lock_of_ids().create() && g_entering.create() && prepare_named_functions(); }
 
 void keep_functions_with_sleds() { g_keeps_functions_with_sleds = true; }
 

@@ -7,6 +7,7 @@
 #include "runtime/modules/modules.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/assertion.h"
+#include "runtime/system/memory.h"
 
 namespace karst::runtime {
 
@@ -14,16 +15,15 @@ using namespace format;
 
 namespace {
 
-std::uint32_t g_generated;  // 1 + the index of the module that stands for generated code
-std::uint32_t g_notes;      // the same of the one whose functions are names of notes
-std::uint32_t g_fibers;     // and of the one for fibers' notes
+constexpr const char* kPaths[] = {kGeneratedCode, kNotesModule, kFibersModule, kNamedModule, kPythonModule};
+constexpr auto kMadeUpModules = static_cast<std::uint32_t>(sizeof kPaths / sizeof kPaths[0]);
+std::uint32_t g_made_up[kMadeUpModules];  // 1 + the index of each that there is
 WipedLock g_lock;
 
-/// A module that no file has, made when its first function is entered; `place` is 1 + its index then. Null when there
-/// is no room. Under the lock of ids.
-template <std::uint32_t kSize>
-const Module* made_up_module(std::uint32_t& place, const char (&name)[kSize]) {
+/// It is made when its first function is entered. Null when there is no room. Under the lock of ids.
+const Module* made_up_module(MadeUp which) {
   KARST_ASSERT(g_lock.is_held());
+  std::uint32_t& place = g_made_up[static_cast<std::uint32_t>(which)];
   if (place != 0) return &g_modules[place - 1];
   const std::uint32_t module = g_module_count;
   if (module == kArenaModules || !g_arena.reserve_modules(1)) return nullptr;
@@ -35,8 +35,10 @@ const Module* made_up_module(std::uint32_t& place, const char (&name)[kSize]) {
   ArenaModule& entry = g_arena.modules()[module];
   entry = ArenaModule{};
   entry.loaded_ticks = event_time();
-  entry.path_offset = g_arena.add_text(name, kSize - 1);
-  entry.path_size = entry.path_offset == 0 ? 0 : kSize - 1;
+  const char* const path = kPaths[static_cast<std::uint32_t>(which)];
+  const auto size = static_cast<std::uint32_t>(length(path));
+  entry.path_offset = g_arena.add_text(path, size);
+  entry.path_size = entry.path_offset == 0 ? 0 : size;
   g_arena.set_module_count(module + 1);
   store(g_module_count, module + 1);
   store(place, module + 1);
@@ -66,12 +68,12 @@ std::uint32_t flags_of_new_functions() {
   return load(g_arena.control().new_functions) != 0 ? std::uint32_t{kArenaFunctionOn} : 0;
 }
 
-bool has_generated_code() { return load(g_generated) != 0; }
+bool has_generated_code() { return load(g_made_up[static_cast<std::uint32_t>(MadeUp::kGenerated)]) != 0; }
 
 std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new) {
   const Locked lock(g_lock);
   *is_new = false;
-  const Module* m = is_generated ? made_up_module(g_generated, kGeneratedCode) : module_at(address);
+  const Module* m = is_generated ? made_up_module(MadeUp::kGenerated) : module_at(address);
   // Code made with both kinds of instrumentation is recorded by its sleds.
   if (m == nullptr || (!is_generated && m->functions.find(address) != FunctionTable::kNone)) return 0;
   // The module may have gone and come back since: then its functions have their ids still.
@@ -82,10 +84,11 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool i
   return id;
 }
 
-std::uint32_t enter_note_name(std::uint64_t text_address, bool of_fibers) {
+std::uint32_t enter_text(MadeUp module, std::uint64_t text_address) {
   const Locked lock(g_lock);
-  const Module* m = of_fibers ? made_up_module(g_fibers, kFibersModule) : made_up_module(g_notes, kNotesModule);
-  return m != nullptr ? add_function(*m, text_address, kArenaFunctionNote | kArenaFunctionAlways) : 0;
+  const bool is_note = module == MadeUp::kNotes || module == MadeUp::kFibers;
+  const Module* m = made_up_module(module);
+  return m != nullptr ? add_function(*m, text_address, is_note ? kArenaFunctionNote | kArenaFunctionAlways : 0U) : 0;
 }
 
 }  // namespace karst::runtime

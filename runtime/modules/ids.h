@@ -3,7 +3,7 @@
 // __cyg_profile_func_enter, and of names of notes.
 //
 // Code that a program makes while it runs lies in no module. One stands for all of it; its functions are those that
-// call __cyg_profile_func_enter. Others stand for all names of notes.
+// call __cyg_profile_func_enter. Others stand for all names of notes, and for functions that have a name and no code.
 #pragma once
 #include <cstdint>
 
@@ -23,8 +23,10 @@ bool has_generated_code();
 /// that it had before, or 0. 0 when the address lies in no entered module, or there is no room. `*is_new`: the session
 /// has not seen this id. Takes a lock; blocks signals.
 std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new);
-/// A function id for a name of notes, whose text lies there (format/note.h); 0: there is no room. Takes a lock; blocks
-/// signals.
-std::uint32_t enter_note_name(std::uint64_t text_address, bool of_fibers);
+/// Modules that no file has.
+enum class MadeUp : std::uint8_t { kGenerated, kNotes, kFibers, kNamed, kPython };
+/// A function id of such a module for a name whose text lies there (format/note.h); 0: there is no room. Takes a lock;
+/// blocks signals.
+std::uint32_t enter_text(MadeUp module, std::uint64_t text_address);
 
 }  // namespace karst::runtime

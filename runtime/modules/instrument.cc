@@ -5,11 +5,11 @@
 
 #include <sys/mman.h>
 
+#include "runtime/modules/arrivals.h"
 #include "runtime/modules/enter.h"
 #include "runtime/modules/ids.h"
 #include "runtime/modules/module_image.h"
 #include "runtime/modules/modules.h"
-#include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/mode.h"
 #include "runtime/recording/seams.h"
@@ -20,7 +20,6 @@
 #include "runtime/system/message.h"
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 
@@ -33,15 +32,7 @@ namespace {
 constexpr std::uint32_t kPlaces = 1U << KARST_CALLS_BITS;
 constexpr std::uint32_t kMostCalls = kPlaces / 4 * 3;
 
-WipedLock g_lock;                         // of insertions
-bool g_keeps_all[format::kArenaModules];  // modules of which the session leaves out nothing
-
-/// That of the function's module; that of the last one, which nobody comes to, if the arena was scribbled over.
-bool& keeps_all(std::uint32_t id) {
-  const std::uint32_t module = g_arena.functions()[id].module;
-  return g_keeps_all[module < format::kArenaModules ? module : format::kArenaModules - 1];
-}
-
+WipedLock g_lock;  // of insertions
 std::uint32_t g_used;
 std::uint32_t g_outside;  // entries for addresses in no module
 bool g_said_full;
@@ -117,7 +108,7 @@ InstrumentedCall* insert(std::uint64_t function, bool is_generated) {
   const std::uint32_t id = enter_function(function, c->known_id, is_generated, &is_new);
   c->known_id = id;
   if (id == 0) ++g_outside;
-  const bool ask = is_new && has_session() && !load(keeps_all(id));
+  const bool ask = is_new && is_to_be_asked(id);
   const std::uint32_t undecided = kUndecided | id;
   store(c->id, undecided);
   if (!ask) decide(*c, undecided, id);
@@ -126,13 +117,6 @@ InstrumentedCall* insert(std::uint64_t function, bool is_generated) {
     store(c->function, function);
   }
   return c;
-}
-
-/// The session has left the function out: it begins switched off, without a record in the log.
-void drop_if_left_out(std::uint32_t id) {
-  std::uint32_t& flags = g_arena.functions()[id].flags;
-  if ((load(flags) & format::kArenaFunctionOn) == 0)
-    __atomic_and_fetch(&flags, ~std::uint32_t{format::kArenaFunctionSwitchedOn}, __ATOMIC_ACQ_REL);
 }
 
 }  // namespace
@@ -203,9 +187,7 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   const std::uint32_t id = load(c->id);
   if (id < kUndecided) return id;
   // Every thread that comes before the answer asks for itself, so that none ever waits for another.
-  if (!report_arrival(module_count(), id - kUndecided, 1)) store(keeps_all(id - kUndecided), true);
-  apply_watches(false);
-  drop_if_left_out(id - kUndecided);
+  ask_session_about(id - kUndecided);
   return decide(*c, id, id - kUndecided);
 }
 

@@ -4,9 +4,8 @@
 #include "format/log.h"
 #include "format/note.h"
 #include "format/printf.h"
+#include "runtime/modules/arrivals.h"
 #include "runtime/modules/ids.h"
-#include "runtime/modules/modules.h"
-#include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/seams.h"
 #include "runtime/recording/thread.h"
@@ -14,7 +13,6 @@
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 
@@ -65,7 +63,7 @@ std::uint64_t add_text(const NoteName& name, const char* values, std::uint32_t v
 std::uint32_t enter_into_table(const NoteName& name, const char* values, std::uint32_t values_size, bool of_fibers) {
   if (!g_arena.exists() || !own_arena()) return 0;
   const std::uint64_t text = add_text(name, values, values_size);
-  const std::uint32_t id = text != 0 ? enter_note_name(text, of_fibers) : 0;
+  const std::uint32_t id = text != 0 ? enter_text(of_fibers ? MadeUp::kFibers : MadeUp::kNotes, text) : 0;
   if (id == 0) say_full();
   return id;
 }
@@ -81,14 +79,7 @@ std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t 
     if (g_arena.exists() && own_arena()) store(name.id, kRefused);
     return 0;
   }
-  if (has_session()) {
-    report_arrival(module_count(), id, 1);
-    apply_watches(false);
-    // What the session has left out begins switched off, without a record in the log.
-    std::uint32_t& flags = g_arena.functions()[id].flags;
-    if ((load(flags) & kArenaFunctionOn) == 0)
-      __atomic_and_fetch(&flags, ~std::uint32_t{kArenaFunctionSwitchedOn}, __ATOMIC_ACQ_REL);
-  }
+  if (is_to_be_asked(id)) ask_session_about(id);
   return exchange_if(name.id, 0U, id) ? id : load(name.id);
 }
 

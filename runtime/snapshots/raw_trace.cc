@@ -119,14 +119,14 @@ void write_functions(RawFile& file, char* space) {
   }
 }
 
-/// Names of notes are in no file.
-void write_note_names(RawFile& file, char* space) {
+/// Names of notes, and of functions without code, are in no file.
+void write_names(RawFile& file, char* space) {
   RawTable<SymbolRecord> table(file, ChunkType::kSymbols, space);
   const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count && id <= kMaxFunctionId; ++id) {
     const ArenaFunction& f = g_arena.functions()[id];
-    if ((load(f.flags) & kArenaFunctionNote) == 0) continue;
     const std::uint64_t address = f.address;
+    if (!is_text_address(address)) continue;
     const Text all = text_at(text_address_offset(address), text_address_size(address));
     const auto part = [&all](std::uint32_t from) {
       std::uint32_t end = from;
@@ -329,7 +329,7 @@ void write_tables(RawFile& file, char* space, const RawTrace& trace) {
   write_clock(file, space, trace);
   write_modules(file, space);
   write_functions(file, space);
-  write_note_names(file, space);
+  write_names(file, space);
   write_threads(file, space, trace);
   write_switches(file, space, trace);
   write_mode(file, space, trace);

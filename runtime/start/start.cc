@@ -21,6 +21,9 @@
 #include "runtime/counting/count.h"
 #include "runtime/entering/sleds.h"
 #include "runtime/fibers/stacks.h"
+#ifndef KARST_STATIC
+#include "runtime/interpreters/python.h"
+#endif
 #include "runtime/maintenance/control.h"
 #include "runtime/modules/instrument.h"
 #include "runtime/process/exec.h"
@@ -324,7 +327,13 @@ void start(int, char**, char** environment) {
   } else if (any) {
     Message().text("code without sleds is not patched: the program has made threads before libkarst was loaded");
   }
-  if (count_instrumented_modules() + plain == 0 && !g_options.empty) {
+#ifdef KARST_STATIC
+  const bool interprets = false;
+#else
+  const bool interprets = has_python();
+  if (interprets) follow_python();
+#endif
+  if (count_instrumented_modules() + plain == 0 && !g_options.empty && !interprets) {
     g_life = Life::kIdle;
     report_to_session(HelloOutcome::kNoSleds, 0, -1);
     return;
@@ -426,6 +435,9 @@ const char* enter_for_attach() {
   store(g_arena.header().began, load(g_arena.header().began) | kBeganLate);
   follow_exit();
   live();
+#ifndef KARST_STATIC
+  if (has_python()) follow_running_python();
+#endif
   return nullptr;
 }
 
