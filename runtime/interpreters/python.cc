@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include "runtime/interpreters/early_audit_hook.h"
 #include "runtime/interpreters/python_abi.h"
 #include "runtime/interpreters/python_names.h"
 #include "runtime/interpreters/stack_room.h"
@@ -21,6 +22,7 @@ std::ptrdiff_t g_extra = -1;   // of code objects, in all interpreters
 std::uint32_t g_beyond_depth;  // threads that have switched our evaluation off for what they call
 bool g_said_deep;
 bool g_said_taken;
+EarlyAuditHook g_early;
 
 PyObject* evaluate(PyThread* thread, PyFrame* frame, int is_thrown);
 
@@ -44,9 +46,10 @@ std::uint32_t id_of(PyFrame* frame) {
 PyObject* go_on(PyThread* thread, PyFrame* frame, int is_thrown) {
   if (g_python.c_calls_at == 0) return g_python.evaluate_default(thread, frame, is_thrown);
   int& c_calls = *reinterpret_cast<int*>(reinterpret_cast<char*>(thread) + g_python.c_calls_at);
-  ++c_calls;
+  constexpr int kUnits = 2;
+  c_calls += kUnits;
   PyObject* const result = g_python.evaluate_default(thread, frame, is_thrown);
-  --c_calls;
+  c_calls -= kUnits;
   return result;
 }
 
@@ -96,8 +99,14 @@ void install() {
 }
 
 /// Audit events come from the first import on, in each interpreter of the process.
-int on_audit(const char*, PyObject*, void*) {
-  if (g_python.thread() != nullptr) install();
+int on_audit(const char*, PyObject*, void* early) {
+  if (g_python.thread() == nullptr || (early != nullptr && !g_early.is_there())) return 0;
+  if (early != nullptr) {
+    const PythonErrorKept kept(g_python);
+    g_early.take_out();
+    g_python.add_audit_hook(on_audit, nullptr);
+  }
+  install();
   return 0;
 }
 
@@ -126,7 +135,10 @@ bool has_python() {
   return g_found == PythonFound::kFound;
 }
 
-void follow_python() { g_python.add_audit_hook(on_audit, nullptr); }
+void follow_python() {
+  if (!g_early.add(g_python, on_audit))
+    Message().text("Python's functions are not recorded: its list of audit hooks is not where it should be");
+}
 
 void follow_running_python() {
   if (g_python.is_initialized() == 0) return follow_python();
