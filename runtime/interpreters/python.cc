@@ -24,6 +24,14 @@ bool g_said_deep;
 bool g_said_taken;
 EarlyAuditHook g_early;
 
+/// A word of the first interpreter's state, which has `usual` without us.
+struct Place {
+  std::uintptr_t* word;
+  std::uintptr_t usual;
+};
+Place g_place;
+PyInterpreter* g_first;
+
 PyObject* evaluate(PyThread* thread, PyFrame* frame, int is_thrown);
 
 void set_evaluate(PyEvaluate evaluation) { g_python.set_evaluate(g_python.interpreter(), evaluation); }
@@ -63,7 +71,7 @@ PyObject* go_on_without_us(PyThread* thread, PyFrame* frame, int is_thrown) {
   __atomic_add_fetch(&g_beyond_depth, 1, __ATOMIC_ACQ_REL);
   set_evaluate(g_python.evaluate_default);
   PyObject* const result = go_on(thread, frame, is_thrown);
-  set_evaluate(evaluate);
+  if (is_switched_on()) set_evaluate(evaluate);
   __atomic_sub_fetch(&g_beyond_depth, 1, __ATOMIC_ACQ_REL);
   return result;
 }
@@ -81,6 +89,21 @@ PyObject* evaluate(PyThread* thread, PyFrame* frame, int is_thrown) {
   return result;
 }
 
+/// Where it says who evaluates its frames: behind the begin of its state, at the first word that is our function.
+Place find_place(PyInterpreter* interpreter) {
+  constexpr std::uint32_t kMost = 64 << 10;
+  auto* const words = reinterpret_cast<std::uintptr_t*>(interpreter);
+  const auto ours = reinterpret_cast<std::uintptr_t>(&evaluate);
+  for (std::uint32_t i = 0; i < kMost; ++i) {
+    if (words[i] != ours) continue;
+    g_python.set_evaluate(interpreter, g_python.evaluate_default);
+    const Place place{words + i, words[i]};
+    g_python.set_evaluate(interpreter, evaluate);
+    return place;
+  }
+  return {};
+}
+
 /// In a thread that has the interpreter's lock.
 void install() {
   if (load(g_beyond_depth) != 0) return;
@@ -92,10 +115,16 @@ void install() {
     g_said_taken = true;
     return;
   }
+  if (interpreter == g_first) return python_is_switched(is_switched_on());
   const std::ptrdiff_t extra = g_python.request_extra(nullptr);
   if (extra < 0 || (g_extra >= 0 && extra != g_extra)) return;
   g_extra = extra;
   g_python.set_evaluate(interpreter, evaluate);
+  if (g_place.word == nullptr) {
+    g_place = find_place(interpreter);
+    g_first = interpreter;
+  }
+  if (!is_switched_on()) g_python.set_evaluate(interpreter, g_python.evaluate_default);
 }
 
 /// Audit events come from the first import on, in each interpreter of the process.
@@ -120,6 +149,16 @@ void* ask_for_call(void*) {
   return nullptr;
 }
 
+/// In a thread of its own: this one may have been stopped anywhere, also where the interpreter holds a lock.
+void ask_running_python() {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  using Detach = int (*)(pthread_t);
+  const auto create = reinterpret_cast<Create>(dlsym(RTLD_DEFAULT, "pthread_create"));
+  const auto detach = reinterpret_cast<Detach>(dlsym(RTLD_DEFAULT, "pthread_detach"));
+  pthread_t thread{};
+  if (create != nullptr && detach != nullptr && create(&thread, nullptr, ask_for_call, nullptr) == 0) detach(thread);
+}
+
 }  // namespace
 
 bool has_python() {
@@ -135,20 +174,18 @@ bool has_python() {
   return g_found == PythonFound::kFound;
 }
 
-void follow_python() {
-  if (!g_early.add(g_python, on_audit))
-    Message().text("Python's functions are not recorded: its list of audit hooks is not where it should be");
+// By a store alone, as who switches is no thread of Python's.
+void python_is_switched(bool on) {
+  if (g_place.word == nullptr || g_python.is_initialized() == 0) return;
+  const auto ours = reinterpret_cast<std::uintptr_t>(&evaluate);
+  exchange_if(*g_place.word, on ? g_place.usual : ours, on ? ours : g_place.usual);
 }
 
-void follow_running_python() {
-  if (g_python.is_initialized() == 0) return follow_python();
-  // In a thread of its own: this one may have been stopped anywhere, also where the interpreter holds a lock.
-  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  using Detach = int (*)(pthread_t);
-  const auto create = reinterpret_cast<Create>(dlsym(RTLD_DEFAULT, "pthread_create"));
-  const auto detach = reinterpret_cast<Detach>(dlsym(RTLD_DEFAULT, "pthread_detach"));
-  pthread_t thread{};
-  if (create != nullptr && detach != nullptr && create(&thread, nullptr, ask_for_call, nullptr) == 0) detach(thread);
+void follow_python() {
+  announce(MadeUp::kPython);
+  if (g_python.is_initialized() != 0) return ask_running_python();
+  if (!g_early.add(g_python, on_audit))
+    Message().text("Python's functions are not recorded: its list of audit hooks is not where it should be");
 }
 
 }  // namespace karst::runtime

@@ -6,12 +6,20 @@
 
 namespace karst::runtime {
 
+#ifdef KARST_STATIC
+// A static program has no dynamic linker that could tell where the interpreter is.
+inline bool has_python() { return false; }
+inline void follow_python() {}
+inline void python_is_switched(bool) {}
+#else
 /// Whether this process has an interpreter that we know. Says so if it has one that we do not. At start, or in a
 /// process that runs. Takes the dynamic linker's lock.
 bool has_python();
-/// From its first frame on, of an interpreter that has not begun.
+/// From its first frame on, or, of an interpreter that runs, from the next time on that its main thread executes a line
+/// of Python.
 void follow_python();
-/// Of one that may run: from the next time on that its main thread executes a line of Python.
-void follow_running_python();
+/// Tracing as a whole is on, or off: then the interpreter is as it was without us. Any thread, one at a time.
+void python_is_switched(bool on);
+#endif
 
 }  // namespace karst::runtime

@@ -84,6 +84,11 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool i
   return id;
 }
 
+void announce(MadeUp module) {
+  const Locked lock(g_lock);
+  made_up_module(module);
+}
+
 std::uint32_t enter_text(MadeUp module, std::uint64_t text_address) {
   const Locked lock(g_lock);
   const bool is_note = module == MadeUp::kNotes || module == MadeUp::kFibers;

@@ -25,6 +25,8 @@ bool has_generated_code();
 std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new);
 /// Modules that no file has.
 enum class MadeUp : std::uint8_t { kGenerated, kNotes, kFibers, kNamed, kPython };
+/// Enters the module before its first function, so that it is seen that there will be some.
+void announce(MadeUp module);
 /// A function id of such a module for a name whose text lies there (format/note.h); 0: there is no room. Takes a lock;
 /// blocks signals.
 std::uint32_t enter_text(MadeUp module, std::uint64_t text_address);

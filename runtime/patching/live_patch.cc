@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "runtime/clock/clock.h"
+#include "runtime/interpreters/python.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/modules/instrument.h"
 #include "runtime/patching/code_back.h"
@@ -42,6 +43,7 @@ constexpr long kNotRegistered = -1;
 
 void set_on(bool on) {
   store(g_switched_on, on);
+  python_is_switched(on);
   store(karst_api_on, static_cast<std::uint8_t>(on ? 1 : 0));
 }
 

@@ -21,9 +21,7 @@
 #include "runtime/counting/count.h"
 #include "runtime/entering/sleds.h"
 #include "runtime/fibers/stacks.h"
-#ifndef KARST_STATIC
 #include "runtime/interpreters/python.h"
-#endif
 #include "runtime/maintenance/control.h"
 #include "runtime/modules/instrument.h"
 #include "runtime/process/exec.h"
@@ -327,19 +325,15 @@ void start(int, char**, char** environment) {
   } else if (any) {
     Message().text("code without sleds is not patched: the program has made threads before libkarst was loaded");
   }
-#ifdef KARST_STATIC
-  const bool interprets = false;
-#else
-  const bool interprets = has_python();
-  if (interprets) follow_python();
-#endif
-  if (count_instrumented_modules() + plain == 0 && !g_options.empty && !interprets) {
+  const bool interpreter = g_options.given && has_python();
+  if (count_instrumented_modules() + plain == 0 && !g_options.empty && !interpreter) {
     g_life = Life::kIdle;
     report_to_session(HelloOutcome::kNoSleds, 0, -1);
     return;
   }
   if (const char* why = trace_all(is_alone())) return give_up(why);
   live();
+  if (interpreter) follow_python();
   if (g_options.stats)
     Message()
         .number(g_arena.header().function_count)
@@ -411,7 +405,7 @@ const char* fetch_for_attach(char** environment) {
   keep_options(environment);
   const std::uint32_t found = fetch_plain_code(wanted_code());
   keep_session(Options());  // it ends with karst attach
-  if (found == 0) return "none of its functions can be patched";
+  if (found == 0) return has_python() ? nullptr : "none of its functions can be patched";
   map_plain_code();
   return nullptr;
 }
@@ -435,9 +429,7 @@ const char* enter_for_attach() {
   store(g_arena.header().began, load(g_arena.header().began) | kBeganLate);
   follow_exit();
   live();
-#ifndef KARST_STATIC
-  if (has_python()) follow_running_python();
-#endif
+  if (has_python()) follow_python();
   return nullptr;
 }
 
