@@ -36,17 +36,24 @@ PyObject* evaluate(PyThread* thread, PyFrame* frame, int is_thrown);
 
 void set_evaluate(PyEvaluate evaluation) { g_python.set_evaluate(g_python.interpreter(), evaluation); }
 
-/// The word in the code object is its id and a bit, so that 0 is none.
+/// A code object's word: a bit that is always set, one for generators, and its id.
+void* word_of(PythonFunction function) {
+  return reinterpret_cast<void*>(std::uintptr_t{function.id} << 2 | (function.is_generator ? 2U : 0U) | 1U);
+}
+
+/// The id of what is evaluated; 0: nothing that is to be recorded.
 std::uint32_t id_of(PyFrame* frame) {
   PyObject* const code = g_python.code_of(frame);
   if (code == nullptr || Python::type_of(code) != g_python.code_type) return 0;
   void* word = nullptr;
   g_python.extra(code, g_extra, &word);
-  if (word != nullptr) return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(word) >> 1);
-  const PythonErrorKept kept(g_python);
-  const std::uint32_t id = enter_python_function(g_python, code, g_python.globals_of(frame));
-  g_python.set_extra(code, g_extra, reinterpret_cast<void*>(std::uintptr_t{id} << 1 | 1));
-  return id;
+  if (word == nullptr) {
+    const PythonErrorKept kept(g_python);
+    word = word_of(enter_python_function(g_python, code, g_python.globals_of(frame)));
+    g_python.set_extra(code, g_extra, word);
+  }
+  const auto bits = reinterpret_cast<std::uintptr_t>(word);
+  return (bits & 2) != 0 && g_python.makes_generator(frame) ? 0 : static_cast<std::uint32_t>(bits >> 2);
 }
 
 /// The frame's evaluation itself. C counts its calls of the evaluation from 3.12 on, and would count those that it

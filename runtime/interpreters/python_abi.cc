@@ -56,6 +56,7 @@ bool know_layout(Python& p) {
   if (p.minor < kOldest || p.minor > kNewest) return false;
   p.code_at = p.minor < 12 ? 32 : 0;
   p.globals_at = p.minor < 11 ? 48 : p.minor == 11 ? 8 : 24;
+  p.owner_at = p.minor < 11 ? 0 : p.minor == 11 ? 69 : 70;
   p.c_calls_at = p.minor == 12 ? 36 : p.minor == 13 ? 52 : 0;
   p.is_deep_in_c = p.minor >= 11;
   return true;

@@ -50,6 +50,7 @@ struct Python {
   std::uint32_t minor;       ///< of version 3.minor
   std::uint32_t code_at;     ///< in a frame
   std::uint32_t globals_at;  ///< in a frame
+  std::uint32_t owner_at;    ///< in a frame; 0: a generator begins when it is asked for its first value
   std::uint32_t c_calls_at;  ///< in a thread: how much deeper C may call; 0: nobody counts
   bool is_deep_in_c;         ///< a call of Python takes stack of C only when somebody stands before the evaluation
 
@@ -58,6 +59,12 @@ struct Python {
   }
   PyObject* globals_of(PyFrame* frame) const {
     return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(frame) + globals_at);
+  }
+  /// From 3.11 on a generator's function is evaluated when it is called, until there is a generator, to which its frame
+  /// belongs from then on.
+  bool makes_generator(PyFrame* frame) const {
+    constexpr char kOwnedByGenerator = 1;
+    return owner_at != 0 && reinterpret_cast<const char*>(frame)[owner_at] != kOwnedByGenerator;
   }
   /// Of all versions and builds that we know.
   static void* type_of(PyObject* object) { return reinterpret_cast<void**>(object)[1]; }

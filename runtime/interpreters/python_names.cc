@@ -59,6 +59,11 @@ bool is_main(const Name& module) {
   return true;
 }
 
+long number_of(const Python& python, PyObject* code, const char* attribute) {
+  const Held number(python, python.attribute(code, attribute));
+  return number.get() != nullptr ? python.number(number.get()) : 0;
+}
+
 Name name_of(const Python& python, PyObject* code, PyObject* globals) {
   constexpr std::uint32_t kQualifiedFrom = 11;
   Name name;
@@ -72,15 +77,16 @@ Name name_of(const Python& python, PyObject* code, PyObject* globals) {
 
 }  // namespace
 
-std::uint32_t enter_python_function(const Python& python, PyObject* code, PyObject* globals) {
+PythonFunction enter_python_function(const Python& python, PyObject* code, PyObject* globals) {
   const Name name = name_of(python, code, globals);
   const Held path(python, python.attribute(code, "co_filename"));
   Name file;
   add_text(python, path.get(), file);
-  const Held first_line(python, python.attribute(code, "co_firstlineno"));
-  const long line = first_line.get() != nullptr ? python.number(first_line.get()) : 0;
-  return named_function(MadeUp::kPython, {name.bytes, name.size}, {file.bytes, file.size},
-                        line > 0 ? static_cast<std::uint32_t>(line) : 0);
+  constexpr long kGenerators = 0x20 | 0x80 | 0x200;  // CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+  const long line = number_of(python, code, "co_firstlineno");
+  return {named_function(MadeUp::kPython, {name.bytes, name.size}, {file.bytes, file.size},
+                         line > 0 ? static_cast<std::uint32_t>(line) : 0),
+          (number_of(python, code, "co_flags") & kGenerators) != 0};
 }
 
 }  // namespace karst::runtime

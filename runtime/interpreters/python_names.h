@@ -22,8 +22,12 @@ class PythonErrorKept {
   PyObject* traceback_ = nullptr;
 };
 
-/// The function id of a code object whose frame has these globals; 0: there is none for it. Executes no Python. In a
-/// thread that has the interpreter's lock; may leave an error set.
-std::uint32_t enter_python_function(const Python& python, PyObject* code, PyObject* globals);
+struct PythonFunction {
+  std::uint32_t id = 0;       ///< 0: there is none for it
+  bool is_generator = false;  ///< or a coroutine: it is evaluated piece by piece
+};
+/// Of a code object whose frame has these globals. Executes no Python. In a thread that has the interpreter's lock; may
+/// leave an error set.
+PythonFunction enter_python_function(const Python& python, PyObject* code, PyObject* globals);
 
 }  // namespace karst::runtime
