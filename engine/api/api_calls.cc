@@ -17,6 +17,7 @@
 #include "engine/api/outliers.h"
 #include "engine/api/question.h"
 #include "engine/api/reply.h"
+#include "engine/api/rows.h"
 #include "engine/api/source.h"
 #include "engine/api/states.h"
 #include "engine/api/times.h"
@@ -295,8 +296,10 @@ Reply Api::source(const Question& question) {
       text = text.substr(from, std::min(to - from, kSourceWhole));
     }
     Json json;
-    json.open('{').field("path", path).field("line", function.line).field("end_line", end_line);
-    json.field("first_line", first_line).field("text", text).close('}');
+    const SourceText row{path, function.line, end_line, first_line, text};
+    json.open('{');
+    write_row(json, index, source_texts(), &row);
+    json.close('}');
     return json_reply(json);
   }
   return error_reply(404, "the trace has no text of " + path + ": it was not there when the trace was written");

@@ -272,11 +272,42 @@ std::uint32_t sampled_levels(const ThreadIndex& thread, const TickRange& range) 
   return depth;
 }
 
-}  // namespace
-
-void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& range) {
+struct ThreadSums {
+  const TraceIndex& index;
   std::vector<std::uint32_t> depths;
   std::vector<reader::StateTimes> times;
+
+  std::uint64_t ns(std::uint64_t ticks) const {
+    return static_cast<std::int64_t>(ticks) < 0 ? 0 : index.trace().clock().to_ns(ticks);
+  }
+};
+
+answers::Field times_of_threads(std::string key, std::string sentence, std::uint64_t reader::StateTimes::*of) {
+  return answers::list<ThreadSums>(std::move(key), Type::kDuration, std::move(sentence),
+                                   [of](const ThreadSums& r, const auto& use) {
+                                     for (const reader::StateTimes& times : r.times) use(r.ns(times.*of));
+                                   });
+}
+
+}  // namespace
+
+const Relation& thread_sums() {
+  static const Relation relation{
+      "thread_sums",
+      "thread_sums",
+      "How many levels each thread has in a range, and what it did there; by threads, as in TraceInfo.threads",
+      {answers::list<ThreadSums>("depths", Type::kCount, "levels that its calls have in the range",
+                                 [](const ThreadSums& r, const auto& use) {
+                                   for (const std::uint32_t depth : r.depths) use(std::uint64_t{depth});
+                                 }),
+       times_of_threads("cpu", "it ran", &reader::StateTimes::running),
+       times_of_threads("runnable", "it had no CPU", &reader::StateTimes::runnable),
+       times_of_threads("blocked", "it waited", &reader::StateTimes::blocked)}};
+  return relation;
+}
+
+void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& range) {
+  ThreadSums sums{index, {}, {}};
   const std::uint64_t end = std::min(range.end, index.last_ticks());
   for (const ThreadIndex& thread : index.threads()) {
     std::uint32_t depth = thread.lanes.depths();
@@ -289,17 +320,13 @@ void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& ran
       const std::uint32_t row = *(behind - 1);
       if (thread.calls.end(row) > range.begin || thread.calls.begin[row] >= range.begin) break;
     }
-    depths.push_back(std::max(depth, sampled_levels(thread, range)));
-    times.push_back(thread.states != nullptr && end > range.begin ? thread.states->between(range.begin, end)
-                                                                  : reader::StateTimes{});
+    sums.depths.push_back(std::max(depth, sampled_levels(thread, range)));
+    sums.times.push_back(thread.states != nullptr && end > range.begin ? thread.states->between(range.begin, end)
+                                                                       : reader::StateTimes{});
   }
-  const auto ns = [&](std::uint64_t ticks) {
-    return static_cast<std::int64_t>(ticks) < 0 ? 0 : index.trace().clock().to_ns(ticks);
-  };
-  json.open('{').list("depths", depths, [](std::uint32_t depth) { return depth; });
-  json.list("cpu", times, [&](const reader::StateTimes& of) { return ns(of.running); });
-  json.list("runnable", times, [&](const reader::StateTimes& of) { return ns(of.runnable); });
-  json.list("blocked", times, [&](const reader::StateTimes& of) { return ns(of.blocked); }).close('}');
+  json.open('{');
+  write_row(json, index, thread_sums(), &sums);
+  json.close('}');
 }
 
 }  // namespace karst::engine

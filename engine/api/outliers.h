@@ -20,6 +20,9 @@ const answers::Relation& slow_answers();
 /// `raw` the tracer's cost stays in the times.
 void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool each, std::size_t most, bool raw);
 
+/// What the page is told of all threads in a range: a relation of one row.
+const answers::Relation& thread_sums();
+
 /// api/threads: by thread how many levels its calls have in `range`, and its times by state there.
 void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& range);
 

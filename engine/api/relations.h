@@ -11,4 +11,7 @@ namespace karst::engine {
 /// Relations of rows within rows stand in it, too.
 const std::vector<const answers::Relation*>& relations_of_page();
 
+/// Those that the page gets as programs do, in the JSON of answers/data.h: what `karst asked` answers.
+const std::vector<const answers::Relation*>& relations_of_programs();
+
 }  // namespace karst::engine

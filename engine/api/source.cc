@@ -42,6 +42,23 @@ std::size_t skip_token(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+const answers::Relation& source_texts() {
+  using answers::field;
+  using answers::Type;
+  using Row = SourceText;
+  static const answers::Relation relation{
+      "source_texts",
+      "source_text",
+      "The file that a function is in, or the part of a long one around it",
+      {field<Row>("path", Type::kText, "the file", [](const Row& r) -> const std::string& { return r.path; }),
+       field<Row>("line", Type::kNumber, "where the function is, from 1", [](const Row& r) { return r.line; }),
+       field<Row>("end_line", Type::kNumber, "of its closing brace; its first line where that was not found",
+                  [](const Row& r) { return r.end_line; }),
+       field<Row>("first_line", Type::kNumber, "of the text", [](const Row& r) { return r.first_line; }),
+       field<Row>("text", Type::kText, "its lines", [](const Row& r) { return r.text; })}};
+  return relation;
+}
+
 std::size_t line_offset(std::string_view text, std::uint32_t line) {
   std::size_t at = 0;
   for (std::uint32_t i = 1; i < line; ++i) {

@@ -103,27 +103,33 @@ std::string meaning(const answers::Field& field) {
   return text + ".";
 }
 
-/// The page's types of rows, and which list holds which of their fields.
+/// The page's type of a row, and under which name each of its fields stands: its key in the page's own answers, its
+/// name in JSON for programs.
+std::string rows_of(const answers::Relation& relation, std::string answers::Field::*name_of) {
+  const std::string type = in_capitals(relation.one, true);
+  std::string columns;
+  std::string text = fmt::format("\n/** {}. */\nexport interface {} {{\n", relation.sentence, type);
+  for (const answers::Field& field : relation.fields) {
+    const auto [of, reads] = field.type == answers::Type::kRows ? page_rows(field) : page_type(field.type);
+    const std::string name = in_capitals(field.key, false);
+    text += fmt::format("  /** {} */\n  {}: {}{};\n", meaning(field), name, of, field.may_lack ? " | null" : "");
+    columns += fmt::format("  {}: [\"{}\", {}],\n", name, field.*name_of,
+                           field.may_lack ? fmt::format("maybe({})", reads) : reads);
+  }
+  return text + fmt::format("}}\n\nexport const {}: Columns<{}> = {{\n{}}};\n", in_capitals(relation.name, false), type,
+                            columns);
+}
+
 std::string rows_of_answers() {
   std::string text =
       "// Rows of Karst's answers. Made of their declarations (engine/api/relations.h) by docs_test, which fails when "
       "they differ;\n"
       "// KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew. Times are ns.\n"
       "import { flag, list, maybe, num, place, rowIn, rowsIn, text, type Columns } from \"./rows\";\n";
-  for (const answers::Relation* relation : engine::relations_of_page()) {
-    const std::string type = in_capitals(relation->one, true);
-    std::string columns;
-    text += fmt::format("\n/** {}. */\nexport interface {} {{\n", relation->sentence, type);
-    for (const answers::Field& field : relation->fields) {
-      const auto [of, reads] = field.type == answers::Type::kRows ? page_rows(field) : page_type(field.type);
-      const std::string name = in_capitals(field.key, false);
-      text += fmt::format("  /** {} */\n  {}: {}{};\n", meaning(field), name, of, field.may_lack ? " | null" : "");
-      columns += fmt::format("  {}: [\"{}\", {}],\n", name, field.key,
-                             field.may_lack ? fmt::format("maybe({})", reads) : reads);
-    }
-    text += fmt::format("}}\n\nexport const {}: Columns<{}> = {{\n{}}};\n", in_capitals(relation->name, false), type,
-                        columns);
-  }
+  for (const answers::Relation* relation : engine::relations_of_page())
+    text += rows_of(*relation, &answers::Field::key);
+  for (const answers::Relation* relation : engine::relations_of_programs())
+    text += rows_of(*relation, &answers::Field::name);
   return text;
 }
 

@@ -256,7 +256,7 @@ class Check(TracedTest):
                 self.assertIn(why, outcome[0]["why"])
                 self.assertNotIn("xyzzy", json.dumps(found))
                 self.assertEqual([f["detector"] for f in found["check_findings"]], ["expensive-copies"])
-                self.assertIn("failed: mine: ", self.karst(path, status=1))
+                self.assertIn("failed: mine: ", self.karst(path, "--detector", "mine", status=1))
         self.assertFalse((self.directory / "written").exists())
         heads = {"SELECT 1": "-- name: ", "-- name: A B\n": "letters a-z", "-- name: x\nSELECT 1": "-- sentence: ",
                  "-- name: x\n-- sentence: y\n-- needs: luck\n": "it needs 'luck'; what can be needed are states",
@@ -264,8 +264,9 @@ class Check(TracedTest):
         for text, why in heads.items():
             with self.subTest(text[:40]):
                 (self.own / "mine.sql").write_text(text)
-                self.assertIn(why, self.karst(path, status=1))
-                self.assertIn("Table is copied", self.karst(path, status=1))
+                said = self.karst(path, status=1)
+                self.assertIn(why, said)
+                self.assertIn("Table is copied", said)
         (self.own / "mine.sql").unlink()
         os.mkfifo(self.own / "mine.sql")
         self.assertIn("no regular file", self.karst(path, status=1))

@@ -1299,6 +1299,47 @@ export const slowAnswers: Columns<SlowAnswer> = {
   groups: ["groups", num],
 };
 
+/** The file that a function is in, or the part of a long one around it. */
+export interface SourceText {
+  /** The file. */
+  path: string;
+  /** Where the function is, from 1. */
+  line: number;
+  /** Of its closing brace; its first line where that was not found. */
+  endLine: number;
+  /** Of the text. */
+  firstLine: number;
+  /** Its lines. */
+  text: string;
+}
+
+export const sourceTexts: Columns<SourceText> = {
+  path: ["path", text],
+  line: ["line", num],
+  endLine: ["end_line", num],
+  firstLine: ["first_line", num],
+  text: ["text", text],
+};
+
+/** How many levels each thread has in a range, and what it did there; by threads, as in TraceInfo.threads. */
+export interface ThreadSums {
+  /** Levels that its calls have in the range. */
+  depths: number[];
+  /** It ran. */
+  cpu: number[];
+  /** It had no CPU. */
+  runnable: number[];
+  /** It waited. */
+  blocked: number[];
+}
+
+export const threadSums: Columns<ThreadSums> = {
+  depths: ["depths", list(num)],
+  cpu: ["cpu", list(num)],
+  runnable: ["runnable", list(num)],
+  blocked: ["blocked", list(num)],
+};
+
 /** The time that an exported page holds. */
 export interface RangeFact {
   /** When it begins. */
@@ -2033,4 +2074,72 @@ export interface FrameList {
 export const frameLists: Columns<FrameList> = {
   more: ["more", num],
   frames: ["frames", rowsIn(() => frameSets)],
+};
+
+/** A row for each thing that a detector found. */
+export interface CheckFinding {
+  /** The file. */
+  trace: string;
+  /** Which detector found it. */
+  detector: string;
+  /** When it began, or its worst case, after the trace's first event. */
+  begin: number;
+  /** How long that lasted. */
+  duration: number;
+  /** The thread it was in. */
+  tid: number | null;
+  /** Its name. */
+  thread: string | null;
+  /** The call to look at first, as karst explain --call takes it. */
+  call: string | null;
+  /** How much of it there is, in its unit. */
+  amount: number;
+  /** Ns, bytes, or what is counted. */
+  unit: string;
+  /** Time that it takes in all, of all threads together. */
+  total: number;
+  /** How likely it is more than chance, as the detector reckons. */
+  sure: number;
+  /** What it is, with its numbers. */
+  sentence: string;
+  /** What it is, in short. */
+  title: string;
+}
+
+export const checkFindings: Columns<CheckFinding> = {
+  trace: ["trace", text],
+  detector: ["detector", text],
+  begin: ["begin_ns", num],
+  duration: ["duration_ns", num],
+  tid: ["tid", maybe(num)],
+  thread: ["thread", maybe(text)],
+  call: ["call", maybe(text)],
+  amount: ["amount", num],
+  unit: ["unit", text],
+  total: ["total_ns", num],
+  sure: ["sure", num],
+  sentence: ["sentence", text],
+  title: ["title", text],
+};
+
+/** A row for each detector and trace. */
+export interface Outcome {
+  /** The file. */
+  trace: string;
+  /** Its name. */
+  detector: string;
+  /** Found, nothing, not looked for, or failed. */
+  outcome: string;
+  /** How many it found. */
+  findings: number;
+  /** It was not looked for, or failed; else empty. */
+  why: string;
+}
+
+export const checkOutcomes: Columns<Outcome> = {
+  trace: ["trace", text],
+  detector: ["detector", text],
+  outcome: ["outcome", text],
+  findings: ["findings", num],
+  why: ["why", text],
 };

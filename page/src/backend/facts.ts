@@ -8,20 +8,23 @@ import {
   functionTables,
   histograms,
   requestAnswers,
+  sourceTexts,
+  threadSums,
   traceFacts as columnsOfTrace,
   valueAnswers,
   type CallInfo,
   type FunctionTable,
   type Histogram,
   type RequestAnswer,
+  type SourceText,
   type ThreadFact,
+  type ThreadSums,
   type TraceFact,
 } from "./answers";
 import { object, rowOf, type Json } from "./rows";
-import type { SourceText } from "./types/backend";
 import type { CallValues } from "./types/calls";
 import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
-import type { Alignment, Flame, ThreadSums } from "./types/sums";
+import type { Alignment, Flame } from "./types/sums";
 import type { FunctionInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
 export { object, type Json };
@@ -176,16 +179,7 @@ export function plotParts(answer: Json): PlotPart[] {
   });
 }
 
-export function threadFacts(answer: Json): ThreadSums {
-  const json = object(answer);
-  const numbers = (value: unknown) => list(value).map((n) => num(n));
-  return {
-    depths: numbers(json.depths),
-    cpu: numbers(json.cpu),
-    runnable: numbers(json.runnable),
-    blocked: numbers(json.blocked),
-  };
-}
+export const threadSumsOf = (answer: Json): ThreadSums => rowOf(object(answer), threadSums);
 
 export const histogramFacts = (json: Json): Histogram => rowOf(object(json), histograms);
 
@@ -232,13 +226,4 @@ export function alignFacts(json: Json): Alignment {
   };
 }
 
-export function sourceFacts(json: Json): SourceText {
-  const line = num(json.line);
-  return {
-    path: text(json.path),
-    line,
-    endLine: num(json.end_line, line),
-    firstLine: num(json.first_line, 1),
-    text: text(json.text),
-  };
-}
+export const sourceFacts = (answer: Json): SourceText => rowOf(object(answer), sourceTexts);

@@ -27,7 +27,7 @@ import {
   plotParts,
   sourceFacts,
   tableFacts,
-  threadFacts,
+  threadSumsOf,
   traceFacts,
   type Json,
 } from "./facts";
@@ -197,7 +197,7 @@ export class Questions implements Backend {
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {
-    return threadFacts(await this.json("threads", scopeParameters(scope)));
+    return threadSumsOf(await this.json("threads", scopeParameters(scope)));
   }
 
   async flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame> {

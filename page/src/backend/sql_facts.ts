@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Answers of SQL as the page's own types. Values in them are a trace's: anything.
-import { list, num, object, text, type Json } from "./rows";
-import type {
-  CheckAnswer,
-  CheckFinding,
-  CheckOutcome,
-  SqlAnswer,
-  SqlColumn,
-  SqlRow,
-  SqlSchema,
-  SqlTable,
-} from "./types/sql";
+import { checkFindings, checkOutcomes } from "./answers";
+import { list, num, object, rowOf, text, type Json } from "./rows";
+import type { CheckAnswer, SqlAnswer, SqlColumn, SqlRow, SqlSchema, SqlTable } from "./types/sql";
 
 const objects = list(object);
 const texts = list(text);
@@ -51,30 +43,9 @@ export const sqlSchema = (answer: Json): SqlSchema => ({
   macros: objects(answer.macros).map((one) => ({ name: text(one.name), sentence: text(one.sentence) })),
 });
 
-const finding = (of: Json): CheckFinding => ({
-  detector: text(of.detector),
-  title: text(of.title),
-  sentence: text(of.sentence),
-  begin: num(of.begin_ns),
-  duration: num(of.duration_ns),
-  tid: typeof of.tid === "number" ? of.tid : null,
-  thread: text(of.thread),
-  call: text(of.call),
-  amount: num(of.amount),
-  unit: text(of.unit),
-  total: num(of.total_ns),
-  sure: num(of.sure),
-});
-
-const outcome = (of: Json): CheckOutcome => ({
-  detector: text(of.detector),
-  outcome: oneOf(of.outcome, ["found", "nothing", "not looked for", "failed"], "failed"),
-  why: text(of.why),
-});
-
 export const checkAnswer = (answer: Json): CheckAnswer => ({
-  findings: objects(answer.findings).map(finding),
-  outcomes: objects(answer.outcomes).map(outcome),
+  findings: objects(answer.findings).map((of) => rowOf(of, checkFindings)),
+  outcomes: objects(answer.outcomes).map((of) => rowOf(of, checkOutcomes)),
   failures: texts(answer.failures),
   notices: texts(answer.notices),
 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Known kinds of trouble, as `karst check` finds them. A finding leads to the call to look at first, or to its moment.
-import type { CheckAnswer, CheckFinding } from "../backend/types/sql";
+import type { CheckFinding } from "../backend/answers";
+import type { CheckAnswer } from "../backend/types/sql";
 import { checks, useAsked, whyNoSql } from "../model/asking";
 import { goToLead } from "../model/leads";
 import { visible } from "../model/names";
@@ -19,7 +20,7 @@ function amount({ amount: of, unit }: CheckFinding): string {
 
 function go(trace: number, of: CheckFinding): void {
   const { info } = store.state.traces[trace]!;
-  const named = parseCallName(of.call);
+  const named = parseCallName(of.call ?? "");
   const tid = named?.tid ?? of.tid;
   const begin = named?.begin ?? of.begin;
   const thread = tid === null ? undefined : threadAt(info, tid, begin);
@@ -34,8 +35,8 @@ function Finding({ of, trace }: { of: CheckFinding; trace: number }) {
         <b>{visible(of.title)}</b>
         <span class="quiet">
           at {duration(of.begin)}
-          {of.tid !== null && ` in thread ${of.tid} ${visible(of.thread)}`}; {duration(of.total)} in all; {amount(of)};{" "}
-          {percent(of.sure)} sure
+          {of.tid !== null && ` in thread ${of.tid} ${visible(of.thread ?? "")}`}; {duration(of.total)} in all;{" "}
+          {amount(of)}; {percent(of.sure)} sure
         </span>
         <span>{visible(of.sentence)}</span>
         <span class="quiet">{of.detector}</span>

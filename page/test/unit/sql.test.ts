@@ -137,7 +137,12 @@ describe("answers", () => {
       counted: true,
       cut: false,
     });
-    expect(checkAnswer({ findings: [null], outcomes: [{}] }).outcomes[0]!.outcome).toBe("failed");
+    const made = checkAnswer({ findings: [null, { begin_ns: 5, tid: "x", total_ns: 7 }], outcomes: [{}], notices: 3 });
+    expect(made.findings).toMatchObject([
+      { begin: 0, tid: null, call: null, title: "" },
+      { begin: 5, tid: 0, total: 7 },
+    ]);
+    expect(made).toMatchObject({ outcomes: [{ outcome: "", why: "" }], failures: [], notices: [] });
     expect(sqlSchema({})).toEqual({ missing: "", tables: [], macros: [] });
   });
 

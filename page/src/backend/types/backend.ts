@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
-import type { Explanation, FindingAnswer, FlowAnswer, SlowAnswer } from "../answers";
+import type { Explanation, FindingAnswer, FlowAnswer, SlowAnswer, SourceText } from "../answers";
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
 import type { FrameFacts } from "./frames";
 import type { LateList } from "./late";
@@ -27,13 +27,7 @@ export interface Scope {
   beside?: number;
 }
 
-export interface SourceText {
-  path: string;
-  line: number;
-  endLine: number;
-  firstLine: number;
-  text: string;
-}
+export type { SourceText } from "../answers";
 
 export interface Progress {
   phase: "opening" | "rebuilding" | "ready" | "failed";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What SQL answers, and what the detectors of `karst check` find: api/query, api/check and api/schema.
 
+import type { CheckFinding, Outcome } from "../answers";
+
 export interface SqlColumn {
   name: string;
   kind: "text" | "number" | "flag" | "nested";
@@ -34,32 +36,9 @@ export interface SqlSchema {
   macros: readonly { name: string; sentence: string }[];
 }
 
-export interface CheckFinding {
-  detector: string;
-  title: string;
-  sentence: string;
-  begin: number;
-  duration: number;
-  tid: number | null;
-  thread: string;
-  /** As `karst explain --call` takes it; empty: it is of no one call. */
-  call: string;
-  amount: number;
-  unit: string;
-  total: number;
-  /** 0 to 1. */
-  sure: number;
-}
-
-export interface CheckOutcome {
-  detector: string;
-  outcome: "found" | "nothing" | "not looked for" | "failed";
-  why: string;
-}
-
 export interface CheckAnswer {
   findings: readonly CheckFinding[];
-  outcomes: readonly CheckOutcome[];
+  outcomes: readonly Outcome[];
   /** Detectors of the user's that cannot be used, and other files that are not read, with why. */
   failures: readonly string[];
   notices: readonly string[];

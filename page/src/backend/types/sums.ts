@@ -2,16 +2,7 @@
 // What many calls add up to: by function, path, request or thread, and how two flows differ.
 import type { Scope } from "./backend";
 
-/** Of each thread, by its place in TraceInfo.threads. */
-export interface ThreadSums {
-  /** Levels that its calls have in the range. */
-  depths: number[];
-  cpu: number[];
-  runnable: number[];
-  blocked: number[];
-}
-
-export type { FunctionRow, FunctionTable } from "../answers";
+export type { FunctionRow, FunctionTable, ThreadSums } from "../answers";
 
 export interface Flame {
   total: number;
