@@ -312,7 +312,9 @@ void judge(std::vector<FunctionDiff>& result, std::vector<double>& chances, std:
     diff.self_changed = diff.self_chance < options.false_share && std::abs(diff.slower_ns()) >= kLeastShare * all_ns;
     if (!diff.tested) continue;
     diff.chance = *chance++;
-    diff.changed = diff.chance < options.false_share && std::abs(diff.change()) >= options.least_change;
+    const auto total_ns = static_cast<double>(std::max(diff.side[0].total_ns, diff.side[1].total_ns));
+    diff.changed = diff.chance < options.false_share && std::abs(diff.change()) >= options.least_change &&
+                   total_ns >= kLeastShareOfCalls * all_ns;
   }
 }
 

@@ -55,6 +55,8 @@ inline constexpr std::uint64_t kLeastOneRunNs = 20'000'000;
 
 /// A function's self time changed only if that is so much of all functions'.
 inline constexpr double kLeastShare = 0.01;
+/// The duration of a function's calls changed only if all its calls together are so much of that, on one side.
+inline constexpr double kLeastShareOfCalls = 0.002;
 
 /// Sums of all its runs.
 struct DiffSide {

@@ -78,7 +78,10 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
     if (wait.length() < min_ticks) continue;
     wait.begun_before = i == 0 && wait.begin <= threads.recorded_from();
     wait.not_over = i + 1 == states.size() && states.end_of(i) >= threads.recorded_to();
-    if (state != ThreadState::kPreempted) wait.waker.thread = threads.thread_of(wait.by, wait.end);
+    if (state != ThreadState::kPreempted) {
+      wait.waker.thread = threads.thread_of(wait.by, wait.end);
+      wait.interrupted.thread = threads.thread_of(reader::interrupted_task(wait.by), wait.end);
+    }
     waits.push_back(wait);
   }
   return waits;
@@ -86,10 +89,14 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
 
 namespace {
 
-void find_waker(Wait& wait, const columns::CallColumns& calls) {
+/// The waker, or who ran where an interrupt woke; its thread is null: neither is known.
+CallOf& other_of(Wait& wait) { return wait.waker.thread != nullptr ? wait.waker : wait.interrupted; }
+
+void find_other(Wait& wait, const columns::CallColumns& calls) {
+  CallOf& other = other_of(wait);
   // A blocked thread's waking is at the end of the state; where the state was not seen, at the begin of being woken.
-  wait.waker.row = columns::innermost_at(calls, wait.state == ThreadState::kBlocked ? wait.end : wait.begin);
-  if (wait.waker.row != reader::kNoParent) wait.waker.function = calls.function[wait.waker.row];
+  other.row = columns::innermost_at(calls, wait.state == ThreadState::kBlocked ? wait.end : wait.begin);
+  if (other.row != reader::kNoParent) other.function = calls.function[other.row];
 }
 
 }  // namespace
@@ -115,12 +122,12 @@ Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks)
   }
   for (auto& [thread, waits] : waits_) {
     for (Wait& wait : waits) {
-      if (wait.waker.thread != nullptr) woken_by[wait.waker.thread].push_back(&wait);
+      if (const CallOf& other = other_of(wait); other.thread != nullptr) woken_by[other.thread].push_back(&wait);
     }
   }
   for (auto& [thread, waits] : woken_by) {
     const reader::Calls calls = reader::rebuild_calls(trace, *thread);
-    for (Wait* const wait : waits) find_waker(*wait, columns::CallColumns(calls));
+    for (Wait* const wait : waits) find_other(*wait, columns::CallColumns(calls));
   }
 }
 
@@ -134,7 +141,7 @@ const std::vector<Wait>& Waits::of(const reader::Thread& thread) const {
   if (states == nullptr) return kNone;
   std::vector<Wait>& waits = waits_[&thread] = without_wakers(thread, *states);
   for (Wait& wait : waits) {
-    if (wait.waker.thread != nullptr) find_waker(wait, calls_of_(*wait.waker.thread));
+    if (const CallOf& other = other_of(wait); other.thread != nullptr) find_other(wait, calls_of_(*other.thread));
   }
   return waits;
 }

@@ -47,6 +47,8 @@ struct Wait {
   bool not_over = false;                        ///< cut: it went on when that ended
   /// The call that the waker was in; `thread` alone when it is of the trace, but in no call then. Not of preemptors.
   CallOf waker;
+  /// As `waker`, of the thread that ran where an interrupt woke this one (reader::interrupted_task).
+  CallOf interrupted;
 
   std::uint64_t length() const { return end - begin + runnable; }
 };
@@ -74,7 +76,8 @@ class StateThreads {
   std::unordered_map<std::uint32_t, std::vector<const reader::Thread*>> by_tid_;
 };
 
-/// The waits of a thread that last at least `min_ticks`, in order of time, without `waker.row`.
+/// The waits of a thread that last at least `min_ticks`, in order of time, without the rows of `waker` and
+/// `interrupted`.
 std::vector<Wait> waits_of(const StateThreads& threads, const reader::ThreadStates& states, std::uint64_t min_ticks);
 
 /// The waits of threads, with the calls of their wakers. Use from one thread.

@@ -138,6 +138,11 @@ States::States(StateLog log, const TracingTimes& tracing) : log_(std::move(log))
   const auto name = [&](std::uint32_t tid) { return tid == 0 ? kIdleTask : task_of(tid); };
   const auto is_run = [&](std::uint32_t task) { return task < log_.tasks.size() && log_.tasks[task].of_run; };
   const auto is_other = [&](std::uint32_t task) { return task < log_.tasks.size() && !log_.tasks[task].of_run; };
+  const auto by = [&](const StateNow& now) {
+    const std::uint32_t task = name(now.by);
+    if (!now.by_interrupt) return task;
+    return is_run(task) && task < (kInterruptTask & ~kInterruptBit) ? kInterruptBit | task : kInterruptTask;
+  };
   const std::uint64_t all_from = log_.cpus_from();
   StateWalk walk([&](std::uint32_t tid) {
     const std::uint32_t task = task_of(tid);
@@ -150,7 +155,7 @@ States::States(StateLog log, const TracingTimes& tracing) : log_(std::move(log))
       if (begin > log_.source.begin_ticks) push(threads_.back(), log_.source.begin_ticks, {});
     }
     StateNow named = now;
-    named.by = now.by_interrupt ? kInterruptTask : name(now.by);
+    named.by = by(now);
     ThreadStates& states = threads_[at->second];
     // The waker is known when the state ends.
     if (now.state == ThreadState::kWoken && !states.state.empty() && states.state.back() == ThreadState::kBlocked)
@@ -162,7 +167,7 @@ States::States(StateLog log, const TracingTimes& tracing) : log_(std::move(log))
     states.state.back() = now.state;
     states.letter.back() = now.letter;
     states.syscall.back() = 0;
-    states.by.back() = now.by_interrupt ? kInterruptTask : name(now.by);
+    states.by.back() = by(now);
   };
   walk.on_cpu = [&](std::uint16_t cpu, std::uint64_t begin, std::uint32_t tid) {
     const std::uint32_t task = name(tid);

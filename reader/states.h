@@ -68,9 +68,19 @@ enum class ThreadState : std::uint8_t {
 };
 
 /// Places in States::tasks, and in their stead:
-inline constexpr std::uint32_t kNoTask = 0xffffffffU;         ///< not known
-inline constexpr std::uint32_t kIdleTask = 0xfffffffeU;       ///< a CPU's idle thread
-inline constexpr std::uint32_t kInterruptTask = 0xfffffffdU;  ///< an interrupt (timer, disk, network), whoever ran then
+inline constexpr std::uint32_t kNoTask = 0xffffffffU;    ///< not known
+inline constexpr std::uint32_t kIdleTask = 0xfffffffeU;  ///< a CPU's idle thread
+inline constexpr std::uint32_t kInterruptTask =
+    0xfffffffdU;  ///< an interrupt (timer, disk, network), while no known task ran
+/// An interrupt while a task of the run was on that CPU: this, and the task's place. What the task asked the kernel for
+/// may be what woke (bytes sent on the same machine), or the interrupt came by chance.
+inline constexpr std::uint32_t kInterruptBit = 0x80000000U;
+/// The task that an interrupt interrupted; kNoTask: `by` is no interrupt, or not one of a task of the run.
+constexpr std::uint32_t interrupted_task(std::uint32_t by) {
+  return by >= kInterruptBit && by < kInterruptTask ? by & ~kInterruptBit : kNoTask;
+}
+/// Whether `by` is an interrupt, whoever ran then.
+constexpr bool is_interrupt(std::uint32_t by) { return by == kInterruptTask || interrupted_task(by) != kNoTask; }
 
 /// Lengths of time in ticks; together the whole of what was asked for.
 struct StateTimes {
@@ -103,7 +113,8 @@ struct ThreadStates {
   /// Blocked: 1 + the number of the system call in which; 0: in none or not known.
   Column<std::uint32_t> syscall;
   /// Blocked: who ended it by waking this thread; woken: who did; preempted: who took the CPU. A task or kNoTask,
-  /// kIdleTask, kInterruptTask. A blocked thread's waking was at the end of the state, in the waker's time too.
+  /// kIdleTask, or an interrupt (is_interrupt()). A blocked thread's waking was at the end of the state, in the waker's
+  /// time too.
   Column<std::uint32_t> by;
   std::uint64_t end = 0;  ///< of the last state
   /// Records of page faults in user code: when, and how many there had been by then.

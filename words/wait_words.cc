@@ -49,7 +49,8 @@ std::string wait_words(const analysis::Wait& wait, const reader::States& states,
     if (wait.in != nullptr) text += ", called by " + wait.in->name;
   }
   if (!who.empty()) text += ", woken by " + who;
-  if (wait.waker.row != reader::kNoParent) text += " in " + writing.name(*wait.waker.thread, wait.waker.function);
+  const analysis::CallOf& other = wait.waker.thread != nullptr ? wait.waker : wait.interrupted;
+  if (other.row != reader::kNoParent) text += " in " + writing.name(*other.thread, other.function);
   if (wait.runnable != 0)
     text += "; the last " + writing.time(wait.runnable) + (kept_off.empty() ? " waiting for a CPU" : " " + kept_off);
   if (wait.state == ThreadState::kWoken && !kept_off.empty()) text += "; " + kept_off;
@@ -84,6 +85,10 @@ std::string kept_off_words(const KeptOff& kept, const reader::States& states, co
 }
 
 std::string task_words(const reader::States& states, std::uint32_t task) {
+  if (const std::uint32_t during = reader::interrupted_task(task); during != reader::kNoTask) {
+    const std::string who = task_words(states, during);
+    return who.empty() ? "an interrupt" : "an interrupt while " + who + " ran";
+  }
   if (task == reader::kInterruptTask) return "an interrupt";
   if (task == reader::kIdleTask) return "the idle thread";
   if (task >= states.tasks().size()) return {};

@@ -24,7 +24,7 @@ std::string wait_words(const analysis::Wait& wait, const reader::States& states,
 /// known, or the CPU idled.
 std::string kept_off_words(const analysis::KeptOff& kept, const reader::States& states, const Writing& writing);
 
-/// "4711 worker", "an interrupt", "the idle thread"; empty when nobody is known.
+/// "4711 worker", "an interrupt", "an interrupt while 4711 worker ran", "the idle thread"; empty when nobody is known.
 std::string task_words(const reader::States& states, std::uint32_t task);
 /// "4711 worker", "812 stress and perhaps others".
 std::string share_words(const analysis::CpuShare& share, const reader::States& states);

@@ -100,17 +100,20 @@ struct StateRow {
   bool is_kept_off_known() const { return waits && (!kept.empty() || kept.unknown != 0); }
 };
 
-/// Who ended a wait, if it was in a call.
+/// Who ended a wait, or ran where an interrupt did, if it was in a call.
 void find_waker(StateRow& row) {
   analysis::Wait& wait = row.wait;
-  const std::int64_t number = row.index.thread_of_task(wait.by);
+  const std::uint32_t interrupted = reader::interrupted_task(wait.by);
+  const bool by_interrupt = interrupted != reader::kNoTask;
+  const std::int64_t number = row.index.thread_of_task(by_interrupt ? interrupted : wait.by);
   if (number < 0 || wait.state == ThreadState::kPreempted) return;
   const ThreadIndex& waker = row.index.threads()[static_cast<std::size_t>(number)];
   const std::uint64_t at = wait.state == ThreadState::kBlocked ? wait.end : wait.begin;
   const std::uint32_t call = innermost_at(waker.calls, at);
   if (call == reader::kNoParent) return;
-  row.waker = &waker;
-  wait.waker = {waker.thread, call, waker.calls.function[call]};
+  const analysis::CallOf of{waker.thread, call, waker.calls.function[call]};
+  (by_interrupt ? wait.interrupted : wait.waker) = of;
+  if (!by_interrupt) row.waker = &waker;
 }
 
 StateRow state_row(const TraceIndex& index, const reader::ThreadStates& states, std::size_t at) {

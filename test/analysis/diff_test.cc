@@ -95,6 +95,37 @@ TEST(Diff, FindsFivePercentInFunctionsOfAThousandCalls) {
 
 bool is_changed(const FunctionDiff& f) { return f.changed; }
 
+// A function that is next to nothing of the run is not the change that one looks for, however sure it is.
+TEST(Diff, AFunctionThatIsNextToNothingOfTheRunHasNotChanged) {
+  const auto measure = [](std::uint64_t times) {
+    auto run = std::make_unique<Traced>(1, 0, 0);
+    test::SampleTrace sample;
+    sample.process(10, "app", {"whole", "small", "tiny"}).thread(10, "app");
+    std::uint64_t now = 1001;
+    constexpr std::uint64_t kLengths[] = {100'000'000, 1'000'000, 10'000};
+    for (std::uint64_t call = 0; call < 100; ++call) {
+      for (std::uint32_t f = 1; f <= 3; ++f) {
+        const std::uint64_t length = kLengths[f - 1] * (f == 1 ? 1 : times) + call % 10 * f;
+        sample.call(f, now, now + length);
+        now += length + 10;
+      }
+    }
+    run->trace = std::make_unique<reader::Trace>(sample.open("run " + std::to_string(times)));
+    run->builder = std::make_unique<ReportBuilder>(*run->trace);
+    const reader::Thread& thread = run->trace->processes()[0].threads[0];
+    run->builder->add(thread, reader::rebuild_calls(*run->trace, thread));
+    run->report = run->builder->finish();
+    return run;
+  };
+  const auto before = measure(1), after = measure(3);
+  for (const FunctionDiff& f : compare_two(before->measured(), after->measured(), {})) {
+    EXPECT_EQ(f.changed, f.name == "small") << f.name;
+    if (f.name == "tiny") {
+      EXPECT_NEAR(f.change(), 2, 0.01);
+    }
+  }
+}
+
 TEST(Diff, SilentOnRunsThatDifferAsRunsDo) {
   DiffOptions any_size;
   any_size.least_change = 0;

@@ -181,6 +181,20 @@ TEST(KeptOff, AnIdleCpuKeepsNobodyOff) {
   EXPECT_EQ(found.words(0), "blocked in sleep, woken by an interrupt; the last 1000 waiting for a CPU");
 }
 
+// Bytes that a thread sends on the same machine are handed on in an interrupt's stead, on its CPU.
+TEST(KeptOff, AnInterruptNamesTheThreadThatRanAndItsCall) {
+  const Found found(states()
+                        .go(1'500, 0, 0, 'R', kLow)
+                        .go(50'000, 0, kLow, 'S', 0)
+                        .go(150'000, 1, 0, 'R', kMid)
+                        .wake(500'000, 1, kLow, kMid, true)
+                        .go(501'000, 0, 0, 'R', kLow));
+  EXPECT_EQ(found.words(0),
+            "blocked in sleep, woken by an interrupt while 12 mid ran in sweep(); "
+            "the last 1000 waiting for a CPU");
+  EXPECT_EQ(found.of_low()[0].waker.thread, nullptr);
+}
+
 TEST(KeptOff, OfVeryManyTheLongestAreTold) {
   SampleStates of(1'000, 3'000'000);
   of.task(kLow, 10, "low").all_cpus();

@@ -20,7 +20,9 @@ SAID = [
     ("integer", "first plot", "7", "main"), ("integer", "second plot", "7", "main"),
     ("record", "memory", "(size=4) = 0x", "main"), ("record", "memory", "(address=0x)", "main"),
     ("record", "a pool", "(size=7) = 0x", "main"), ("frame begins", "in pieces", "", "main"),
-    ("picture", "Frame", "8 x 4", "main"), ("frame", "in pieces", "", "main")]
+    ("picture", "Frame", "8 x 4", "main"), ("frame", "in pieces", "", "main"),
+    ("message", "", "so wide", "main"), ("message", "", "a whole one", "main"),
+    ("record", "a vault", "(size=9) = 0x", "main"), ("record", "a vault", "(address=0x)", "main")]
 
 
 class Tracy(TracedTest):
@@ -60,10 +62,12 @@ class Tracy(TracedTest):
                 self.assertEqual(run.out, "2\n")
                 self.assertEqual([(n["kind"], n["name"], re.sub("0x[0-9a-f]+", "0x", n["value"]), n["in"])
                                   for n in self.notes_of(run.trace.path)], [
-                    ("text", "", "below", "inner"), ("integer", "value", "1", "inner"), ("number", "load", "0.25", "whole"),
+                    ("text", "", "below", "inner"), ("text", "", "1 of some", "inner"),
+                    ("text", "", "named", "inner"), ("integer", "value", "1", "inner"), ("number", "load", "0.25", "whole"),
                     ("integer", "queue", "3", "whole"), ("message", "", "a literal", "whole"),
                     ("message", "", "a red one", "whole"), ("color", "", "#00ff00", "whole"),
                     ("record", "pool", "(size=4) = 0x", "whole"), ("record", "pool", "(address=0x)", "whole"),
+                    ("record", "memory", "(size=3) = 0x", "whole"),
                     ("frame", "Frame", "", "whole")])
 
     def test_without_tracy_enable_nothing_is_said(self):

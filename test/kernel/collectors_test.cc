@@ -175,8 +175,7 @@ Nearest check(const Shared& shared, const Watched& run) {
       if ((run.lost() || (!all_known && m.op == Op::kSleep)) && t->by[i] == reader::kNoTask) continue;
       // With threads for interrupts one of those wakes, not the interrupt.
       if (m.op == Op::kSleep) {
-        must(t->by[i] == reader::kInterruptTask ||
-                 (t->by[i] < states.tasks().size() && !states.tasks()[t->by[i]].of_run),
+        must(reader::is_interrupt(t->by[i]) || (t->by[i] < states.tasks().size() && !states.tasks()[t->by[i]].of_run),
              "a sleep is ended by the timer", i);
       } else {
         must(t->by[i] == other, "woken by the other thread", i);

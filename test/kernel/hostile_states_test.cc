@@ -21,7 +21,7 @@ using reader::States;
 
 bool is_a_task(const States& states, std::uint32_t task) {
   return task < states.tasks().size() || task == reader::kNoTask || task == reader::kIdleTask ||
-         task == reader::kInterruptTask;
+         task == reader::kInterruptTask || reader::interrupted_task(task) < states.tasks().size();
 }
 
 /// What everybody relies on who looks at states.

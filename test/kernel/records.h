@@ -59,7 +59,7 @@ inline std::string describe(const reader::States& states, std::uint32_t tid) {
     text += " " + std::to_string(t->begin[i]) + "-" + std::to_string(t->end_of(i));
     if (t->by[i] == reader::kIdleTask)
       text += " by idle";
-    else if (t->by[i] == reader::kInterruptTask)
+    else if (reader::is_interrupt(t->by[i]))
       text += " by interrupt";
     else if (t->by[i] != reader::kNoTask)
       text += " by " + std::to_string(states.tasks()[t->by[i]].tid);

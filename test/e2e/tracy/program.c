@@ -6,6 +6,8 @@
 __attribute__((noinline)) static int inner(int i) {
   TracyCZone(zone, 1);
   TracyCZoneText(zone, "below and more", 5);
+  TracyCZoneTextF(zone, "%d of %s", i, "some");
+  TracyCZoneNameF(zone, "named");
   TracyCZoneValue(zone, i);
   TracyCZoneEnd(zone);
   return i + 1;
@@ -16,6 +18,7 @@ int main(void) {
   TracyCZoneN(whole, "whole", 1);
   TracyCZoneNC(never, "never", 0xff, 0);
   TracyCZoneText(never, "unheard", 7);
+  TracyCZoneTextF(never, "unheard too");
   result = inner(1);
   TracyCPlot("load", 0.25);
   TracyCPlotI("queue", 3);
@@ -24,6 +27,9 @@ int main(void) {
   TracyCZoneColor(whole, 0x00ff00);
   TracyCAllocN(&result, sizeof result, "pool");
   TracyCFreeN(&result, "pool");
+  TracyCSecureAlloc(&result, 3);
+  TracyCSharedLockAnnounce(lock);
+  TracyCSharedLockMark(lock);
   TracyCFrameMark;
   TracyCZoneEnd(never);
   TracyCZoneEnd(whole);

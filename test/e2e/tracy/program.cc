@@ -6,6 +6,9 @@
 
 #include "common/TracySystem.hpp"
 #include "tracy/Tracy.hpp"
+#include "tracy/TracyOpenCL.hpp"
+#include "tracy/TracyOpenGL.hpp"
+#include "tracy/TracyVulkan.hpp"
 
 namespace {
 
@@ -60,6 +63,14 @@ int main() {
   const unsigned char pixels[4 * 8 * 4] = {};
   FrameImage(pixels, 8, 4, 0, false);
   FrameMarkEnd("in pieces");
+  TracyLogString(tracy::MessageSeverity::Error, 0, TRACY_CALLSTACK, 7, "so wide and more");
+  TracyLogString(tracy::MessageSeverity::Info, 0, TRACY_CALLSTACK, "a whole one");
+  TracySecureAllocN(&result, 9, "a vault");
+  TracySecureFreeN(&result, "a vault");
+  TracyParameterSetup(TracyParamTypeTrigger, "nothing", TracyParamTypeBool, 1);
+  TracyGpuZone("of a card");
+  TracyVkZone(nullptr, nullptr, "of a card");
+  TracyCLZone(nullptr, "of a card");
   std::printf("%d\n", result);
   return 0;
 }

@@ -72,6 +72,24 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
     karst_integer(name, static_cast<std::int64_t>(value));
 }
 
+enum class MessageSeverity : std::uint8_t { Trace, Debug, Info, Warning, Error, Fatal };
+
+/// Warnings and what is worse have a color where the program gives none.
+KARST_NOTRACE inline std::uint32_t ColorOf(MessageSeverity severity, std::uint32_t color) {
+  constexpr std::uint32_t kWarning = 0xffa500, kError = 0xff0000;
+  if (color != 0 || severity < MessageSeverity::Warning) return color;
+  return severity == MessageSeverity::Warning ? kWarning : kError;
+}
+KARST_NOTRACE inline void LogString(MessageSeverity severity, std::uint32_t color, int /*depth*/, std::size_t size,
+                                    const char* text) {
+  const std::uint32_t shown = ColorOf(severity, color);
+  if (shown == 0) return karst_message_sized(text, size);
+  karst_message_color_sized(text, size, shown);
+}
+KARST_NOTRACE inline void LogString(MessageSeverity severity, std::uint32_t color, int depth, const char* text) {
+  LogString(severity, color, depth, std::strlen(text), text);
+}
+
 enum class PlotFormatType : std::uint8_t { Number, Memory, Percentage, Watt };
 KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
   constexpr const char* kUnits[] = {"", "bytes", "%", "W"};
@@ -139,6 +157,7 @@ KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
 #define TracyMessageL(text) karst_message(text)
 #define TracyMessageC(text, size, color) karst_message_color_sized(text, size, color)
 #define TracyMessageLC(text, color) karst_message_color(text, color)
+#define TracyLogString(severity, color, depth, ...) tracy::LogString(severity, color, depth, __VA_ARGS__)
 #define TracyAppInfo(text, size) karst_app_info_sized(text, size)
 #define TracySetProgramName(name) karst_app_info(name)
 #define FrameMarkStart(name) karst_frame_begin(name)
@@ -191,6 +210,7 @@ KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
 #define TracyMessageL(text)
 #define TracyMessageC(text, size, color)
 #define TracyMessageLC(text, color)
+#define TracyLogString(severity, color, depth, ...)
 #define TracyAppInfo(text, size)
 #define TracySetProgramName(name)
 #define FrameMarkStart(name)
@@ -205,6 +225,9 @@ KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
 
 #endif
 
+#ifndef TRACY_CALLSTACK
+#define TRACY_CALLSTACK 0
+#endif
 // Depths of stacks are left out.
 #define ZoneNamedC(variable, color, active) ZoneNamedNC(variable, TracyFunction, color, active)
 #define ZoneScopedC(color) ZoneScopedNC(TracyFunction, color)
@@ -230,6 +253,12 @@ KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
 #define TracyFreeNS(pointer, depth, name) TracyFreeN(pointer, name)
 #define TracySecureAlloc(pointer, size) TracyAlloc(pointer, size)
 #define TracySecureFree(pointer) TracyFree(pointer)
+#define TracySecureAllocN(pointer, size, name) TracyAllocN(pointer, size, name)
+#define TracySecureFreeN(pointer, name) TracyFreeN(pointer, name)
+#define TracySecureAllocS(pointer, size, depth) TracyAlloc(pointer, size)
+#define TracySecureFreeS(pointer, depth) TracyFree(pointer)
+#define TracySecureAllocNS(pointer, size, depth, name) TracyAllocN(pointer, size, name)
+#define TracySecureFreeNS(pointer, depth, name) TracyFreeN(pointer, name)
 
 // Nothing.
 #define TracyLockable(type, variable) type variable
@@ -243,6 +272,9 @@ KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
 #define TracyMemoryDiscard(name)
 #define TracyMemoryDiscardS(name, depth)
 #define TracySourceCallbackRegister(callback, data)
+#define TracyParamTypeInt 0
+#define TracyParamTypeBool 1
+#define TracyParamTypeTrigger 2
 #define TracyParameterRegister(callback, data)
 #define TracyParameterSetup(index, name, type, value)
 #define TracySectionEnter(...) 0

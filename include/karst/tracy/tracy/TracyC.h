@@ -5,6 +5,7 @@
 #define KARST_TRACYC_H
 
 #include <karst/karst.h>
+#include <stdio.h>
 
 typedef struct karst_name* TracyCZoneCtx;
 typedef const void* TracyCLockCtx;
@@ -22,6 +23,15 @@ enum TracyPlotFormatEnum {
   TracyPlotFormatMemory,
   TracyPlotFormatPercentage,
   TracyPlotFormatWatt
+};
+
+enum TracyMessageSeverity {
+  TracyMessageSeverityTrace,
+  TracyMessageSeverityDebug,
+  TracyMessageSeverityInfo,
+  TracyMessageSeverityWarning,
+  TracyMessageSeverityError,
+  TracyMessageSeverityFatal
 };
 
 #ifdef TRACY_ENABLE
@@ -56,7 +66,14 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCZoneEnd(ctx) karst_tracy_leave(ctx);
 #define TracyCZoneText(ctx, text, size) \
   if (ctx) karst_text_sized(text, size);
+/* No function: a text belongs to the innermost call. */
+#define TracyCZoneTextF(ctx, ...)                                                             \
+  if (ctx) {                                                                                  \
+    char karst_text_[2001];                                                                   \
+    if (snprintf(karst_text_, sizeof karst_text_, __VA_ARGS__) >= 0) karst_text(karst_text_); \
+  }
 #define TracyCZoneName(ctx, text, size) TracyCZoneText(ctx, text, size)
+#define TracyCZoneNameF(ctx, ...) TracyCZoneTextF(ctx, __VA_ARGS__)
 #define TracyCZoneValue(ctx, value) \
   if (ctx) karst_integer("value", (int64_t)(value));
 #define TracyCFrameMark KARST_FRAME("Frame");
@@ -89,7 +106,9 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCFreeN(pointer, name)
 #define TracyCZoneEnd(ctx)
 #define TracyCZoneText(ctx, text, size)
+#define TracyCZoneTextF(ctx, ...)
 #define TracyCZoneName(ctx, text, size)
+#define TracyCZoneNameF(ctx, ...)
 #define TracyCZoneValue(ctx, value)
 #define TracyCFrameMark
 #define TracyCFrameMarkNamed(name)
@@ -107,6 +126,9 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 
 #endif
 
+#ifndef TRACY_CALLSTACK
+#define TRACY_CALLSTACK 0
+#endif
 /* Depths of stacks are left out. */
 #define TracyCZoneC(ctx, color, active) TracyCZoneNC(ctx, __func__, color, active)
 #define TracyCZoneS(ctx, depth, active) TracyCZone(ctx, active)
@@ -123,6 +145,14 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCFreeS(pointer, depth) TracyCFree(pointer)
 #define TracyCAllocNS(pointer, size, depth, name) TracyCAllocN(pointer, size, name)
 #define TracyCFreeNS(pointer, depth, name) TracyCFreeN(pointer, name)
+#define TracyCSecureAlloc(pointer, size) TracyCAlloc(pointer, size)
+#define TracyCSecureFree(pointer) TracyCFree(pointer)
+#define TracyCSecureAllocN(pointer, size, name) TracyCAllocN(pointer, size, name)
+#define TracyCSecureFreeN(pointer, name) TracyCFreeN(pointer, name)
+#define TracyCSecureAllocS(pointer, size, depth) TracyCAlloc(pointer, size)
+#define TracyCSecureFreeS(pointer, depth) TracyCFree(pointer)
+#define TracyCSecureAllocNS(pointer, size, depth, name) TracyCAllocN(pointer, size, name)
+#define TracyCSecureFreeNS(pointer, depth, name) TracyCFreeN(pointer, name)
 
 /* Nothing. */
 #define TracyCMemoryDiscard(name)
@@ -136,6 +166,20 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCLockAfterTryLock(lock, acquired)
 #define TracyCLockMark(lock)
 #define TracyCLockCustomName(lock, name, size)
+#define TracyCSharedLockCtx(lock)
+#define TracyCSharedLockAnnounce(lock)
+#define TracyCSharedLockAnnonce(lock) /* so it is called by Tracy without TRACY_ENABLE */
+#define TracyCSharedLockTerminate(lock)
+#define TracyCSharedLockBeforeLock(lock)
+#define TracyCSharedLockAfterLock(lock)
+#define TracyCSharedLockAfterUnlock(lock)
+#define TracyCSharedLockAfterTryLock(lock, acquired)
+#define TracyCSharedLockBeforeSharedLock(lock)
+#define TracyCSharedLockAfterSharedLock(lock)
+#define TracyCSharedLockAfterSharedUnlock(lock)
+#define TracyCSharedLockAfterTrySharedLock(lock, acquired)
+#define TracyCSharedLockMark(lock)
+#define TracyCSharedLockCustomName(lock, name, size)
 #define TracyCBeginSamplingProfiling() 0
 #define TracyCEndSamplingProfiling()
 
