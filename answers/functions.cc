@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "answers/module_mark.h"
 #include "base/text.h"
 #include "base/uncertain.h"
 
@@ -150,7 +151,7 @@ void append(std::vector<Field>& to, std::vector<Field> more) {
 /// Behind its name, where lines have no end: its place, and how calls ended that did not return.
 std::string behind_name(const FunctionRow& r) {
   std::string more;
-  if (!r.of.module.empty()) more += fmt::format("  [{}]", printable(r.of.module.substr(r.of.module.rfind('/') + 1)));
+  if (!r.of.module.empty()) more += "  " + module_mark(r.of.module);
   if (!r.of.file.empty())
     more += "  " + printable(r.of.file) + (r.of.line == 0 ? std::string() : fmt::format(":{}", r.of.line));
   const std::pair<std::uint64_t, const char*> ends[] = {{r.of.open_calls, "open"},

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "answers/module_mark.h"
 #include "base/text.h"
 
 namespace karst::answers {
@@ -34,7 +35,7 @@ Field why_left_alone() {
 }
 
 std::string behind_counted(const CountedFunctionRow& r) {
-  std::string more = fmt::format("  [{}]", printable(r.module.substr(r.module.rfind('/') + 1)));
+  std::string more = "  " + module_mark(r.module);
   return r.file.empty() ? more : more + fmt::format("  {}:{}", printable(r.file), r.line);
 }
 

@@ -27,6 +27,7 @@ import memory  # noqa: E402
 import moments  # noqa: E402
 import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
+import python  # noqa: E402
 import query  # noqa: E402
 import start  # noqa: E402
 import startup  # noqa: E402
@@ -44,8 +45,8 @@ import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "variants", "unmodified", "ways_out", "notes", "locks", "memory", "files", "system", "sampling",
-            "usage", "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched", "traces", "packed",
-            "answers", "imports", "query", "changes", "wrappers", "sizes", "viewer")
+            "python", "usage", "corrected", "start", "startup", "live", "moments", "budget", "programs", "sched",
+            "traces", "packed", "answers", "imports", "query", "changes", "wrappers", "sizes", "viewer")
 
 
 def parse_arguments():
@@ -115,6 +116,7 @@ def main():
         "files": lambda: files.bench_files(rounds, scratch, notes),
         "system": lambda: system.bench_system(rounds, options.quick, scratch, notes),
         "sampling": lambda: sampling.bench_sampling(rounds, options.quick, scratch, notes),
+        "python": lambda: python.bench_python(rounds, options.quick, scratch, notes),
         "usage": lambda: usage.bench_usage(rounds, options.quick, scratch),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
         "start": lambda: start.bench_start(rounds, scratch, notes),

@@ -219,9 +219,14 @@ int bring_in(const AttachOptions& options, const collect::PlainAttach& plain, co
                                      : "is traced again";
   const std::uint64_t left = brought.patched ? std::min<std::uint64_t>(brought.patched->left, state.functions) : 0;
   const std::string count = count_text(state.functions - left);
-  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(), what,
+  const std::vector<reader::Module> modules = target->arena.process_without_functions().modules;
+  const bool interprets = std::any_of(modules.begin(), modules.end(),
+                                      [](const reader::Module& m) { return m.path == format::kPythonModule; });
+  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions%s\n", pid, printable(target->process.name).c_str(),
+               what,
                chooses(options) ? (count_text(collect::control_state(target->arena).chosen) + " of " + count).c_str()
-                                : count.c_str());
+                                : count.c_str(),
+               interprets ? ", and those of Python as they are called" : "");
   if (values.any())
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   const int status = systems.empty() ? kExitOk : begin_systems(*target, systems);

@@ -7,7 +7,7 @@ import subprocess
 import time
 import urllib.request
 
-from support import HERE, KARST, TIMEOUT, Trace, TracedTest, main
+from support import HERE, KARST, ROOT, TIMEOUT, Trace, TracedTest, main
 
 KNOWN = range(9, 14)  # versions 3.N
 # Functions of Python alone, and all of them.
@@ -134,6 +134,25 @@ class PythonTest(TracedTest):
         self.assertEqual([counts[f"other{i}"] for i in range(50)], [1] * 50)
         self.assertEqual(sum(f["function"] == "same" for f in run.trace.report()), 1)
 
+    # Interpreters of one's own.
+
+    def test_an_interpreter_that_tells_of_its_functions(self):
+        calc = str(self.directory / "calc")
+        subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-I", ROOT / "include", ROOT / "examples/interpreter/calc.c",
+                        "-o", calc], check=True)
+        program = ROOT / "examples/interpreter/fib.calc"
+        plain = subprocess.run([calc, program], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(plain.stdout, "13530\n")
+        run = self.run_traced(calc, program, options=("--budget", "off", "--function", "^(fib|twice|main)$"))
+        self.assertEqual(run.out, plain.stdout)
+        told = {f["name"]: (f["calls"], f["line"]) for f in run.trace.report() if f["module"] == "[named]"}
+        self.assertEqual(told, {"fib": (21891, 2), "twice": (1, 3), "main": (1, 4)})
+        tree = [line for line in run.trace.tree() if not line.startswith("#")]
+        first = next(i for i, line in enumerate(tree) if line.strip() == "twice")
+        depth = tree[first].index("twice")
+        self.assertEqual(tree[first - 1].strip(), "fib")  # the argument is evaluated first
+        self.assertEqual(max(line.index("fib") for line in tree if line.strip() == "fib") - depth, 2 * 18)
+
     # What is recorded.
 
     def test_functions_are_chosen_by_name(self):
@@ -156,7 +175,7 @@ class PythonTest(TracedTest):
         done = subprocess.run([KARST, "slow", "--function", "^serve$", "--format", "json", str(run.trace.path)],
                               capture_output=True, text=True, timeout=TIMEOUT)
         self.assertEqual(len(run.trace.info["kept"]), 1, run.err)
-        self.assertGreater(json.loads(done.stdout)["calls"][0]["duration_ns"], 100e6)
+        self.assertGreater(json.loads(done.stdout)["slow"][0]["duration_ns"], 100e6)
 
     def test_a_budget_leaves_out_what_is_called_most(self):
         run = self.run_python("def tiny(): pass\ndef big():\n    for _ in range(1000): tiny()\n"
