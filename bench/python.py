@@ -15,7 +15,7 @@ FIB = ("import sys, time\n"
        "if how == 'cprofile':\n"
        "    import cProfile\n"
        "    profile = cProfile.Profile(); profile.enable()\n"
-       "print(min(timed(lambda: fib(depth)) for _ in range(3)))\n")
+       "print(min(timed(lambda: fib(depth)) for _ in range(10)))\n")
 
 
 def bench_python(rounds, quick, scratch, notes):
@@ -23,7 +23,7 @@ def bench_python(rounds, quick, scratch, notes):
     depth = "18" if quick else str(DEPTH)
     calls = 8361 if quick else CALLS
     python = ["python3", "-c", FIB]
-    karst = [karst_tool("karst"), "run", "--sched", "off", "--no-patch", "--budget", "off", "--memory", "1G", "-o",
+    karst = [karst_tool("karst"), "run", "--sched", "off", "--no-patch", "--budget", "off", "-o",
              f"{scratch}/fib.karst"]
     ways = {"untraced": [*python, "plain", depth], "karst run": [*karst, *python, "plain", depth],
             "karst run, off": [*karst, "--off", *python, "plain", depth],

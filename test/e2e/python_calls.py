@@ -151,7 +151,7 @@ class PythonTest(TracedTest):
         first = next(i for i, line in enumerate(tree) if line.strip() == "twice")
         depth = tree[first].index("twice")
         self.assertEqual(tree[first - 1].strip(), "fib")  # the argument is evaluated first
-        self.assertEqual(max(line.index("fib") for line in tree if line.strip() == "fib") - depth, 2 * 18)
+        self.assertEqual(max(line.index("fib") for line in tree if line.strip() == "fib") - depth, 2 * 19)
 
     # What is recorded.
 
