@@ -1,13 +1,38 @@
 // What holds of each relation that is declared.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 #include <string>
 
-#include "answers/all.h"
+#include "test/answers/all_relations.h"
 
-namespace karst::answers {
+namespace karst::test {
 namespace {
+
+using namespace answers;
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Declarations, AreAllLookedAt) {
+  const std::string looked_at = read(KARST_SOURCE_DIR "/test/answers/all_relations.h");
+  const std::regex declaration("const Relation& ([a-z_]+)\\(\\);");
+  std::size_t found = 0;
+  for (const auto& header : std::filesystem::directory_iterator(KARST_SOURCE_DIR "/answers")) {
+    if (header.path().extension() != ".h") continue;
+    const std::string text = read(header.path());
+    for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at, ++found)
+      EXPECT_TRUE(looked_at.find("&" + (*at)[1].str() + "()") != std::string::npos)
+          << header.path() << ": " << (*at)[1];
+  }
+  EXPECT_GT(found, 40U);
+}
 
 TEST(Declarations, NamesAreOnesOwn) {
   std::set<std::string> relations, rows;
@@ -38,4 +63,4 @@ TEST(Declarations, SayWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace karst::answers
+}  // namespace karst::test

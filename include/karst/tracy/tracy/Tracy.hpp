@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tracy's C++ macros as Karst's notes (karst/karst.h): code that is annotated for Tracy says the same to Karst, with
 // this directory's parent in the include path in place of Tracy's. As with Tracy, nothing is said without TRACY_ENABLE.
 //

@@ -67,11 +67,11 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCZoneText(ctx, text, size) \
   if (ctx) karst_text_sized(text, size);
 /* No function: a text belongs to the innermost call. */
-#define TracyCZoneTextF(ctx, ...)                                                             \
-  if (ctx) {                                                                                  \
-    char karst_text_[2001];                                                                   \
-    if (snprintf(karst_text_, sizeof karst_text_, __VA_ARGS__) >= 0) karst_text(karst_text_); \
-  }
+#define TracyCZoneTextF(ctx, ...)                                                                      \
+  do {                                                                                                 \
+    char karst_text_[2001];                                                                            \
+    if ((ctx) && snprintf(karst_text_, sizeof karst_text_, __VA_ARGS__) >= 0) karst_text(karst_text_); \
+  } while (0)
 #define TracyCZoneName(ctx, text, size) TracyCZoneText(ctx, text, size)
 #define TracyCZoneNameF(ctx, ...) TracyCZoneTextF(ctx, __VA_ARGS__)
 #define TracyCZoneValue(ctx, value) \

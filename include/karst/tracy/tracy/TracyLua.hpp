@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tracy's functions for Lua: scripts that call them run, and say nothing. Include Lua's headers before this one.
 #ifndef KARST_TRACY_LUA_HPP
 #define KARST_TRACY_LUA_HPP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tracy's macros for OpenCL: Karst records nothing of graphics cards, so these compile to nothing.
 #ifndef KARST_TRACY_OPENCL_HPP
 #define KARST_TRACY_OPENCL_HPP
