@@ -63,10 +63,14 @@ static long call(struct function* f, long argument) {
 
 static long operate(char operation, long a, long b) {
   switch (operation) {
-    case '+': return a + b;
-    case '-': return a - b;
-    case '*': return a * b;
-    default: return a < b;
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+    default:
+      return a < b;
   }
 }
 
