@@ -157,7 +157,8 @@ Sources collect_sources(std::span<const reader::Process> processes, const Source
   Paths paths;
   for (const reader::Process& process : processes) {
     for (const reader::Function& function : process.functions) {
-      if (function.file.empty() || function.filtered) continue;
+      // What an interpreter calls `<frozen os>` or `<string>` is no file.
+      if (function.file.empty() || function.file.starts_with('<') || function.filtered) continue;
       BuiltInto into;
       if (function.module < process.modules.size()) {
         const reader::Module& module = process.modules[function.module];

@@ -104,6 +104,7 @@ class PythonTest(TracedTest):
                           "app.views.View.get.<locals>.<lambda>": (views, 3, "[python]")})
         self.assertEqual(functions["serve"]["line"], 2)
         self.assertEqual(functions["<module>"]["file"], str(self.directory / "script.py"))
+        self.assertNotIn("source files that are not here", run.err)
 
     def test_odd_names(self):
         run = self.run_python(
