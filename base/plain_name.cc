@@ -52,7 +52,9 @@ std::string_view bare(std::string_view part) {
   if (part.starts_with("{") || part.starts_with("'")) return part;
   if (const std::size_t symbol = operator_size(part); symbol != 0) return part.substr(0, symbol);
   if (part.starts_with("operator ") || part.starts_with("operator\"")) return part.substr(0, part.find('('));
-  const std::size_t end = part.find_first_of("(<[{", 1);
+  std::size_t end = part.find_first_of("(<[{", 1);
+  // Python's `Shop.serve.<locals>.<lambda>`: no template's arguments follow a dot.
+  while (end != part.npos && part[end] == '<' && part[end - 1] == '.') end = part.find_first_of("(<[{", end + 1);
   part = part.substr(0, end);
   while (part.ends_with(' ')) part.remove_suffix(1);
   return part;

@@ -72,6 +72,43 @@ std::vector<std::uint64_t> parts_of_coroutines(const ElfImage& image) {
   return found;
 }
 
+/// In order: CPython's ways from one of its functions to the next, if libkarst can record those functions themselves
+/// (runtime/interpreters/python_abi.h). Their calls would stand between all others.
+std::vector<std::uint64_t> calls_of_python(const ElfImage& image) {
+  constexpr std::string_view kSetter = "_PyInterpreterState_SetEvalFrameFunc";
+  constexpr std::string_view kCalls[] = {"PyEval_EvalCode",
+                                         "PyEval_EvalCodeEx",
+                                         "PyObject_Call",
+                                         "PyObject_CallFunction",
+                                         "PyObject_CallFunctionObjArgs",
+                                         "PyObject_CallMethod",
+                                         "PyObject_CallMethodObjArgs",
+                                         "PyObject_CallNoArgs",
+                                         "PyObject_CallObject",
+                                         "PyObject_CallOneArg",
+                                         "PyObject_Vectorcall",
+                                         "PyObject_VectorcallDict",
+                                         "PyObject_VectorcallMethod",
+                                         "PyVectorcall_Call",
+                                         "_PyEval_EvalFrameDefault",
+                                         "_PyFunction_Vectorcall",
+                                         "_PyObject_Call",
+                                         "_PyObject_CallMethod_SizeT",
+                                         "_PyObject_Call_Prepend",
+                                         "_PyObject_FastCallDictTstate",
+                                         "_PyObject_MakeTpCall"};
+  std::vector<std::uint64_t> found;
+  bool is_python = false;
+  for (const ElfImage::NamedCode& function : image.exported_functions()) {
+    is_python = is_python || function.name == kSetter;
+    if (std::find(std::begin(kCalls), std::end(kCalls), function.name) != std::end(kCalls))
+      found.push_back(function.address);
+  }
+  if (!is_python) return {};
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 /// Empty: done, else why not.
 std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found) {
   const auto image = ElfImage::read(descriptor);
@@ -88,6 +125,7 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   if (wanted.named != nullptr) options.named = addresses_of(*image, *wanted.named, found.near);
   if (!wanted.functions) options.named.emplace();
   options.with_arguments = parts_of_coroutines(*image);
+  options.interpreting = calls_of_python(*image);
   if (options.named && options.named->empty() && probes.empty() && detours.empty()) return {};
   for (const auto& detour : detours) options.detours.push_back(detour.first);
   for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);
@@ -137,6 +175,8 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
 /// The same for the same wishes, and different for others.
 std::string text_of(const WantedPlaces& wanted) {
   sandbox::AnswerWriter text;
+  constexpr std::uint64_t kRules = 1;  // raised when other functions are left out for the same wishes
+  text.number(kRules);
   text.number(wanted.functions ? 1 : 0);
   text.number(wanted.options.min_instructions);
   text.number(wanted.named != nullptr ? 1 : 0);

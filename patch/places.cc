@@ -69,13 +69,11 @@ class Finder {
   const Frame& frame(std::size_t f) const { return flow_.frame(f); }
   std::uint64_t address(std::size_t f, const Instruction& i) const { return flow_.address(f, i); }
 
-  bool is_wanted(std::uint64_t begin) const {
-    return !options_.named || std::binary_search(options_.named->begin(), options_.named->end(), begin);
+  static bool is_among(const std::vector<std::uint64_t>& all, std::uint64_t begin) {
+    return std::binary_search(all.begin(), all.end(), begin);
   }
-
-  bool needs_arguments(std::uint64_t begin) const {
-    return std::binary_search(options_.with_arguments.begin(), options_.with_arguments.end(), begin);
-  }
+  bool is_wanted(std::uint64_t begin) const { return !options_.named || is_among(*options_.named, begin); }
+  bool needs_arguments(std::uint64_t begin) const { return is_among(options_.with_arguments, begin); }
 
   /// All of it or nothing: a jump to a place that nobody had set would end all calls.
   void add_landing(ProbePlaces& places, const Landing& landing, std::vector<Probe>& into) const {
@@ -117,6 +115,10 @@ class Finder {
     }
     if (!is_wanted(function.code.begin)) {
       function.left_out = LeftOut::kNotNamed;
+      return function;
+    }
+    if (!options_.named && is_among(options_.interpreting, function.code.begin)) {
+      function.left_out = LeftOut::kInterprets;
       return function;
     }
     for (const std::size_t part : joined.parts) function.parts.push_back(frame(part).code.begin);
@@ -417,6 +419,7 @@ std::string_view describe(LeftOut why) {
       "flags are its arguments or its result",
       "it was built for tracing",
       "its source keeps it out of tracing",
+      "it calls functions of Python, which are recorded themselves",
   };
   return kTexts[static_cast<std::size_t>(why)];
 }

@@ -40,9 +40,10 @@ enum class LeftOut : std::uint8_t {
   kNoProbe,          ///< no NOP stands where the file says that a probe is
   kFlags,            ///< it is given arithmetic flags, gives some back, or jumps to what is given some
   kHasSleds,         ///< it was built for tracing
-  kUntraced          ///< it was built beside such ones, and its source keeps it out
+  kUntraced,         ///< it was built beside such ones, and its source keeps it out
+  kInterprets        ///< it calls what an interpreter executes, whose functions are recorded themselves
 };
-inline constexpr std::size_t kLeftOutCount = 18;
+inline constexpr std::size_t kLeftOutCount = 19;
 /// Of a module that was built for tracing in part: not of the part that was not.
 constexpr bool is_of_built(LeftOut why) { return why == LeftOut::kHasSleds || why == LeftOut::kUntraced; }
 /// For people: a phrase behind "N functions: ".
@@ -123,6 +124,8 @@ struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
   /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
   std::optional<std::vector<std::uint64_t>> named{};
+  /// Where functions begin that call what an interpreter executes, in order. They are left out unless they are named.
+  std::vector<std::uint64_t> interpreting{};
   /// Where functions begin whose arguments are needed, in order: none is late, nor too small.
   std::vector<std::uint64_t> with_arguments{};
   /// Where the probes are that are wanted. They go before functions that need the same bytes.

@@ -5,13 +5,17 @@
 
 #include "runtime/system/memory.h"
 
+// Null where there is no Python. dlsym() is not asked for what may not be there: it takes memory where it fails, and a
+// program's allocator may not have begun.
+#pragma weak Py_GetVersion
+extern "C" const char* Py_GetVersion();
+
 namespace karst::runtime {
 namespace {
 
 template <typename Pointer>
-bool find(Pointer& pointer, const char* name, const char* other = nullptr) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr && other != nullptr) found = dlsym(RTLD_DEFAULT, other);
+bool find(Pointer& pointer, const char* name) {
+  void* const found = dlsym(RTLD_DEFAULT, name);
   pointer = reinterpret_cast<Pointer>(found);
   return found != nullptr;
 }
@@ -19,14 +23,15 @@ bool find(Pointer& pointer, const char* name, const char* other = nullptr) {
 bool find_functions(Python& p) {
   return find(p.is_initialized, "Py_IsInitialized") && find(p.add_audit_hook, "PySys_AddAuditHook") &&
          find(p.add_pending_call, "Py_AddPendingCall") &&
-         find(p.thread, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet") &&
+         find(p.thread, p.minor >= 13 ? "PyThreadState_GetUnchecked" : "_PyThreadState_UncheckedGet") &&
          find(p.interpreter, "PyInterpreterState_Get") &&
          find(p.set_evaluate, "_PyInterpreterState_SetEvalFrameFunc") &&
          find(p.evaluate, "_PyInterpreterState_GetEvalFrameFunc") &&
          find(p.evaluate_default, "_PyEval_EvalFrameDefault") &&
-         find(p.request_extra, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex") &&
-         find(p.extra, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra") &&
-         find(p.set_extra, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra") &&
+         find(p.request_extra,
+              p.minor >= 12 ? "PyUnstable_Eval_RequestCodeExtraIndex" : "_PyEval_RequestCodeExtraIndex") &&
+         find(p.extra, p.minor >= 12 ? "PyUnstable_Code_GetExtra" : "_PyCode_GetExtra") &&
+         find(p.set_extra, p.minor >= 12 ? "PyUnstable_Code_SetExtra" : "_PyCode_SetExtra") &&
          find(p.attribute, "PyObject_GetAttrString") && find(p.item, "PyDict_GetItemString") &&
          find(p.encoded, "PyUnicode_AsEncodedString") && find(p.bytes, "PyBytes_AsStringAndSize") &&
          find(p.number, "PyLong_AsLong") && find(p.release, "Py_DecRef") && find(p.fetch_error, "PyErr_Fetch") &&
@@ -65,7 +70,8 @@ bool know_layout(Python& p) {
 }  // namespace
 
 PythonFound find_python(Python& p, const char*& why) {
-  if (!find(p.version, "Py_GetVersion")) return PythonFound::kNone;
+  if (Py_GetVersion == nullptr) return PythonFound::kNone;
+  p.version = Py_GetVersion;
   const char* const version = p.version();
   p.minor = minor_of(version);
   if (contains(version, "free-threading")) {

@@ -9,6 +9,8 @@ namespace {
 TEST(Names, LoseParametersAndTemplateArguments) {
   EXPECT_EQ(plain_name("leveldb::DBImpl::MakeRoomForWrite(bool)"), "leveldb::DBImpl::MakeRoomForWrite");
   EXPECT_EQ(plain_name("main"), "main");
+  EXPECT_EQ(plain_name("app.Shop.get.<locals>.<lambda>"), "app.Shop.get.<locals>.<lambda>");
+  EXPECT_EQ(plain_name("<module>"), "<module>");
   EXPECT_EQ(plain_name("leveldb::(anonymous namespace)::PosixEnv::Schedule(void (*)(void*), void*)"),
             "leveldb::PosixEnv::Schedule");
   EXPECT_EQ(plain_name("std::vector<std::pair<int, a::b>, std::allocator<c> >::push_back(std::pair<int, a::b>&&)"),

@@ -130,7 +130,7 @@ class Calls(TracedTest):
         trace = self.directory / "snapshot.karst"
         self.assertIsNone(child.poll(), "python has ended too early")
         subprocess.run([KARST, "snapshot", str(child.pid), "-o", trace], check=True, capture_output=True, timeout=TIMEOUT)
-        self.assertEqual(Trace(trace).counts, {"work_loop": 1, "work_tiny": 1000})
+        self.assertEqual(Trace(trace).counts_of_code, {"work_loop": 1, "work_tiny": 1000})
 
 
 class Debian(TracedTest):
@@ -191,7 +191,7 @@ with open({str(self.directory / 'counts')!r}, "w") as out:
         for address, hits in self.gdb_counts(module, wanted, command, environment).items():
             if hits != 0:
                 theirs[wanted[address]] = theirs.get(wanted[address], 0) + hits
-        self.assertEqual(run.trace.counts, theirs)
+        self.assertEqual(run.trace.counts_of_code, theirs)
         self.assertGreaterEqual(len(theirs), least)
 
     def test_openssl_digests(self):

@@ -190,7 +190,7 @@ class UntracedHosts(LibraryTest):
         run = self.run_traced(sys.executable, "-c", program, env={"PYTHONPATH": str(Path(extension).parent)}, options=("--no-patch",))
         self.assertEqual(run.out, "999000\n")
         self.assert_whole(run.trace)
-        self.assertEqual(run.trace.counts, {"PyInit_extension": 1, "count": 1, "twice": 1000})
+        self.assertEqual(run.trace.counts_of_code, {"PyInit_extension": 1, "count": 1, "twice": 1000})
 
 
 if __name__ == "__main__":

@@ -84,6 +84,18 @@ class PythonTest(TracedTest):
     def test_among_functions_of_c(self):
         self.check_tree("/usr/bin/python3", 4, ("--budget", "off", "--memory", "512M"))
 
+    def test_the_interpreters_own_ways_to_call_stand_aside(self):
+        run = self.run_python("import json\ndef f(): return json.dumps({'a': 1})\nfor _ in range(9): f()\n",
+                              options=("--budget", "off"))
+        functions = run.trace.report()
+        names = {f["name"] for f in functions}
+        self.assertGreater(sum(f["module"].endswith("python3.11") for f in functions), 100)
+        self.assertEqual({name for name in names if "EvalFrame" in name or "Vectorcall" in name}, set())
+        self.assertIn("f", names)
+        places = subprocess.run([KARST, "places", "--all", os.path.realpath("/usr/bin/python3")], capture_output=True,
+                                text=True, timeout=TIMEOUT).stdout
+        self.assertRegex(places, r"_PyEval_EvalFrameDefault.*it calls functions of Python")
+
     def test_calls_that_exceptions_end_are_told(self):
         run = self.run_python("def leaves():\n    raise ValueError(1)\n"
                               "for _ in range(7):\n    try: leaves()\n    except ValueError: pass\n")

@@ -108,6 +108,12 @@ class Trace:
             counts[f["function"]] = counts.get(f["function"], 0) + f["calls"]
         return counts
 
+    @property
+    def counts_of_code(self):
+        """The same without what an interpreter executes."""
+        code = {f["function"] for f in self.report() if not f["module"].startswith("[")}
+        return {name: calls for name, calls in self.counts.items() if name in code}
+
     def counts_of(self, *options):
         """The same for a selection: --process PID, --thread TID."""
         counts = {}

@@ -44,12 +44,21 @@ function bare(part: string): string {
   if (operator) return operator[0];
   let end = part.length;
   for (let i = 0; i < part.length; ++i) {
-    if ("(<[{".includes(part[i]!) && i > 0) {
+    // Python's `Shop.serve.<locals>.<lambda>`: no template's arguments follow a dot.
+    if ("(<[{".includes(part[i]!) && i > 0 && !(part[i] === "<" && part[i - 1] === ".")) {
       end = i;
       break;
     }
   }
   return part.slice(0, end).trim();
+}
+
+/** The parts of a name of Python's, `app.views.Shop.get.<locals>.<lambda>`; null: it is none. C has suffixes of clones. */
+function dottedParts(name: string): string[] | null {
+  const parts = name.split(".");
+  const isPart = (part: string) => /^([\p{L}_][\p{L}\p{N}_]*|<\w+>)$/u.test(part);
+  const isSuffix = (part: string) => /^(isra|constprop|part|cold|lto_priv|localalias|llvm)$/.test(part);
+  return parts.length > 1 && parts.every(isPart) && !parts.slice(1).some(isSuffix) ? parts : null;
 }
 
 /** A thread's name, with its id where another one of the trace has that name too. */
@@ -69,12 +78,15 @@ export function forms(name: string): readonly string[] {
   if (known) return known;
   // Clone suffixes and parameters behind a function-local scope say little in a narrow place.
   const plain = name.replace(/ \[clone [^\]]*\]/g, "");
-  const parts = components(plain)
-    .map(bare)
-    .filter((part) => part !== "");
+  const dotted = dottedParts(plain);
+  const parts =
+    dotted ??
+    components(plain)
+      .map(bare)
+      .filter((part) => part !== "");
   const result: string[] = [];
   for (let from = 0; from < parts.length; ++from) {
-    const form = parts.slice(from).join("::");
+    const form = parts.slice(from).join(dotted ? "." : "::");
     if (form !== "" && form.length < (result[result.length - 1]?.length ?? Infinity)) result.push(form);
   }
   if (result.length === 0) result.push(name);

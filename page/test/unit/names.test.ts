@@ -9,6 +9,14 @@ describe("forms of a name", () => {
       ["leveldb::DBImpl::MakeRoomForWrite", "DBImpl::MakeRoomForWrite", "MakeRoomForWrite"],
     ],
     ["main", ["main"]],
+    ["app.Shop.get", ["app.Shop.get", "Shop.get", "get"]],
+    ["json.<module>", ["json.<module>", "<module>"]],
+    [
+      "Shop.get.<locals>.<lambda>",
+      ["Shop.get.<locals>.<lambda>", "get.<locals>.<lambda>", "<locals>.<lambda>", "<lambda>"],
+    ],
+    ["copy.isra.0", ["copy.isra.0"]],
+    ["copy.cold", ["copy.cold"]],
     [
       "std::vector<int, std::allocator<int> >::push_back(int&&)",
       ["std::vector::push_back", "vector::push_back", "push_back"],
