@@ -92,11 +92,12 @@ class FarEnd {
         source_.page_is_opened();
         return whole(number, {});
       }
-      const SourceReply reply = source_.answer(question.path, question.parameters);
+      SourceReply reply = source_.answer(question.path, question.parameters);
       if (!reply.stream) return whole(number, reply);
       bool goes_on = writer_.send(FrameKind::kHead, number, head_bytes(reply, true));
       for (std::string text; goes_on && wanted; text.clear())
         goes_on = reply.stream(text) && writer_.send_body(number, text);
+      reply.stream = nullptr;  // what it holds has gone when the other side hears of its end
       static_cast<void>(writer_.send(FrameKind::kEnd, number));
     } catch (const std::bad_alloc&) {
       refuse(number, "there is not enough memory for this answer");
