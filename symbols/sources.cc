@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/sources.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,7 +112,7 @@ Sources read_sources(const Paths& paths, const SourceLimits& limits) {
     if (outcome == Outcome::kMissing) {
       if (missing.count++ == 0) missing.message = path;
     } else if (outcome == Outcome::kRefused) {
-      sources.problems.push_back({"source text of " + path + " is left out: " + reason, 1});
+      sources.problems.push_back({fmt::format("source text of {} is left out: {}", path, reason), 1});
     } else if (file.text.size() > limits.total_bytes - total) {
       if (beyond.count++ == 0) beyond.message = path;
     } else {
