@@ -56,8 +56,8 @@ std::uint32_t id_of(PyFrame* frame) {
   return (bits & 2) != 0 && g_python.makes_generator(frame) ? 0 : static_cast<std::uint32_t>(bits >> 2);
 }
 
-/// The frame's evaluation itself. C counts its calls of the evaluation from 3.12 on, and would count those that it
-/// makes only because of us.
+/// The frame's evaluation itself. From 3.12 on it counts itself among C's calls, as two (PY_EVAL_C_STACK_UNITS), also
+/// where C is called only because of us: so it is given two more.
 PyObject* go_on(PyThread* thread, PyFrame* frame, int is_thrown) {
   if (g_python.c_calls_at == 0) return g_python.evaluate_default(thread, frame, is_thrown);
   int& c_calls = *reinterpret_cast<int*>(reinterpret_cast<char*>(thread) + g_python.c_calls_at);
